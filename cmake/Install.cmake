@@ -1,0 +1,11 @@
+# `cmake --install`: the library, its headers and a package that find_package(centavo) finds.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+install(TARGETS centavo EXPORT centavo-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY src/centavo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+install(EXPORT centavo-targets FILE centavo-targets.cmake NAMESPACE centavo:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/centavo)
+configure_package_config_file(cmake/centavo-config.cmake.in ${CMAKE_BINARY_DIR}/centavo-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/centavo)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/centavo-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/centavo-config.cmake ${CMAKE_BINARY_DIR}/centavo-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/centavo)

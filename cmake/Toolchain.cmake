@@ -1,0 +1,23 @@
+# Warnings, sanitizers, ccache and the faster linker: everything about how sources are compiled.
+# g++ 12 reports false -Wrestrict on inlined std::string concatenation (GCC bug 105329).
+set(CENTAVO_WARNINGS -Wall -Wextra -Wshadow -Werror -Wno-restrict)
+
+find_program(CENTAVO_CCACHE ccache)
+if(CENTAVO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CENTAVO_CCACHE})
+endif()
+find_program(CENTAVO_MOLD mold)
+if(CENTAVO_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Sources name themselves relative to the checkout, so that messages and caches do not depend on its place.
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+
+if(CENTAVO_SANITIZE)
+  add_compile_options(-fsanitize=${CENTAVO_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${CENTAVO_SANITIZE})
+  if(CENTAVO_SANITIZE STREQUAL "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
