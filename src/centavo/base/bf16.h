@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 namespace centavo {
 
@@ -19,7 +20,9 @@ struct bf16 {
       bits = static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
     }
   }
-  explicit bf16(double x) : bf16(static_cast<float>(x)) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  explicit bf16(T x) : bf16(static_cast<float>(x)) {}
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
   static bf16 from_bits(uint16_t b) {

@@ -1,0 +1,10 @@
+// All tensor functions.
+#pragma once
+
+#include "centavo/ops/creation.h"
+#include "centavo/ops/elementwise.h"
+#include "centavo/ops/linear.h"
+#include "centavo/ops/movement.h"
+#include "centavo/ops/nn.h"
+#include "centavo/ops/reduce.h"
+#include "centavo/ops/update.h"
