@@ -1,8 +1,8 @@
 # `cmake --install`: the library, its headers and a package that find_package(centavo) finds.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS centavo EXPORT centavo-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY src/centavo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+install(DIRECTORY data/fleet DESTINATION ${CMAKE_INSTALL_DATADIR}/centavo)
 install(EXPORT centavo-targets FILE centavo-targets.cmake NAMESPACE centavo:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/centavo)
 configure_package_config_file(cmake/centavo-config.cmake.in ${CMAKE_BINARY_DIR}/centavo-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/centavo)

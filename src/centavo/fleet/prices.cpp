@@ -1,0 +1,89 @@
+// The price book and its selection rule.
+#include "centavo/fleet/prices.h"
+
+#include <algorithm>
+#include <array>
+
+#include "centavo/base/error.h"
+#include "centavo/base/text.h"
+#include "centavo/fleet/data_dir.h"
+#include "centavo/fleet/toml_reader.h"
+
+namespace centavo::fleet {
+namespace {
+
+const std::vector<std::string> kKinds = {"on-demand", "spot", "reserved"};
+
+// Whether a price of date `date` held at or before the end of `wanted`: 2023-07-19 is within 2023
+// and 2023-08.
+bool within(std::string_view date, std::string_view wanted) {
+  const size_t common = std::min(date.size(), wanted.size());
+  return date.substr(0, common) <= wanted.substr(0, common);
+}
+
+}  // namespace
+
+std::string_view name_of(PriceKind kind) {
+  return kKinds[static_cast<size_t>(kind)];
+}
+
+PriceKind price_kind_from_name(std::string_view name) {
+  auto found = std::find(kKinds.begin(), kKinds.end(), name);
+  if (found == kKinds.end())
+    throw Error("prices", "unknown kind of price '{}'{}", name, did_you_mean(name, kKinds));
+  return static_cast<PriceKind>(found - kKinds.begin());
+}
+
+PriceChoice price_choice_from_text(std::string_view text) {
+  PriceChoice choice;
+  if (text.starts_with("20"))
+    choice.date = text;
+  else if (!text.empty())
+    choice.kind = price_kind_from_name(text);
+  return choice;
+}
+
+PriceBook PriceBook::load() {
+  return load(data_dir());
+}
+
+PriceBook PriceBook::load(const std::filesystem::path& dir) {
+  PriceBook book;
+  TomlFile file(dir / "prices.toml");
+  TomlTable root = file.root();
+  for (TomlTable& table : root.tables("snapshot")) {
+    Price price;
+    price.source = {table.text("source"), table.text("date")};
+    price.region = table.text("region");
+    price.kind = price_kind_from_name(table.text("kind"));
+    price.weak = table.flag_or("weak", false);
+    TomlTable rows = table.table("prices");
+    for (const std::string& name : rows.keys()) {
+      price.instance = name;
+      price.usd_per_hour = rows.number(name, 1e-4);
+      book.add(price);
+    }
+    table.finish();
+  }
+  root.finish();
+  return book;
+}
+
+const Price* PriceBook::find(std::string_view instance, const PriceChoice& choice) const {
+  const Price* best = nullptr;
+  // Preferred region first, then the newest, then the cheapest.
+  const auto better = [&](const Price& a, const Price& b) {
+    const bool home_a = a.region == choice.region, home_b = b.region == choice.region;
+    if (home_a != home_b) return home_a;
+    if (a.source.date != b.source.date) return a.source.date > b.source.date;
+    return a.usd_per_hour < b.usd_per_hour;
+  };
+  for (const Price& price : prices_) {
+    if (price.instance != instance || price.kind != choice.kind) continue;
+    if (!within(price.source.date, choice.date)) continue;
+    if (best == nullptr || better(price, *best)) best = &price;
+  }
+  return best;
+}
+
+}  // namespace centavo::fleet
