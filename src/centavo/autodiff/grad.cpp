@@ -12,8 +12,10 @@
 namespace centavo {
 namespace {
 
-// Nodes between `targets` and `outputs`: those the outputs need and that depend on a target, in program order.
-std::vector<std::shared_ptr<Node>> nodes_between(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) {
+// Nodes between `targets` and `outputs`: those the outputs need and that depend on a target, in
+// program order.
+std::vector<std::shared_ptr<Node>> nodes_between(const std::vector<Tensor>& outputs,
+                                                 const std::vector<Tensor>& targets) {
   std::unordered_set<Node*> seen, dependent;
   std::vector<std::shared_ptr<Node>> stack, found;
   for (const Tensor& t : targets) dependent.insert(t.node().get());
@@ -28,7 +30,8 @@ std::vector<std::shared_ptr<Node>> nodes_between(const std::vector<Tensor>& outp
     }
     found.push_back(std::move(node));
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a->sequence < b->sequence; });
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a->sequence < b->sequence; });
   std::vector<std::shared_ptr<Node>> between;
   for (const auto& node : found) {
     bool depends = std::any_of(node->inputs.begin(), node->inputs.end(),
@@ -44,7 +47,8 @@ class Gradients {
  public:
   void add(const Tensor& value, const Tensor& gradient) {
     Tensor& total = slots(*value.node())[static_cast<size_t>(value.output())];
-    CENTAVO_CHECK(gradient.type() == value.type(), "gradient {} of a value {}", to_string(gradient.type()), to_string(value.type()));
+    CENTAVO_CHECK(gradient.type() == value.type(), "gradient {} of a value {}",
+                  to_string(gradient.type()), to_string(value.type()));
     total = total.defined() ? total + gradient : gradient;
   }
   std::vector<Tensor>& slots(const Node& node) {
@@ -57,16 +61,19 @@ class Gradients {
   std::unordered_map<const Node*, std::vector<Tensor>> slots_;
 };
 
-void step_back(const std::shared_ptr<Node>& node, const std::unordered_set<const Node*>& wanted, Gradients& gradients) {
+void step_back(const std::shared_ptr<Node>& node, const std::unordered_set<const Node*>& wanted,
+               Gradients& gradients) {
   const std::vector<Tensor> grads = gradients.slots(*node);
   if (std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); })) return;
   if (!node->op->vjp) throw Error(node->op->name, "has no gradient");
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < node->types.size(); ++i) outputs.emplace_back(node, static_cast<int>(i));
   std::vector<bool> needs;
-  for (const Tensor& input : node->inputs) needs.push_back(wanted.contains(input.node().get()) && is_floating(input.dtype()));
+  for (const Tensor& input : node->inputs)
+    needs.push_back(wanted.contains(input.node().get()) && is_floating(input.dtype()));
   NameScope scope(node->scope);
-  std::vector<Tensor> results = node->op->vjp(VjpArgs{node->inputs, outputs, grads, node->attrs, needs});
+  std::vector<Tensor> results =
+      node->op->vjp(VjpArgs{node->inputs, outputs, grads, node->attrs, needs});
   CENTAVO_CHECK(results.size() == node->inputs.size(), "gradient rule of {}", node->op->name);
   for (size_t i = 0; i < results.size(); ++i) {
     if (needs[i] && results[i].defined()) gradients.add(node->inputs[i], results[i]);
@@ -101,7 +108,8 @@ std::vector<Tensor> grad(const Tensor& loss, const std::vector<Tensor>& with_res
   return vjp({loss}, {full_like(loss, 1)}, with_respect_to);
 }
 
-std::function<std::pair<Tensor, std::vector<Tensor>>(const std::vector<Tensor>&)> value_and_grad(LossFunction f) {
+std::function<std::pair<Tensor, std::vector<Tensor>>(const std::vector<Tensor>&)> value_and_grad(
+    LossFunction f) {
   return [f = std::move(f)](const std::vector<Tensor>& parameters) {
     Tensor loss = f(parameters);
     return std::pair(loss, grad(loss, parameters));

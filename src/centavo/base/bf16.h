@@ -21,7 +21,7 @@ struct bf16 {
     }
   }
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   explicit bf16(T x) : bf16(static_cast<float>(x)) {}
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 

@@ -14,7 +14,8 @@ std::string to_string(const Loc& loc) {
 }
 
 void check_failed(const char* condition, const std::string& message, const Loc& loc) {
-  fmt::print(stderr, "centavo: internal error at {}: {}{}{}\nThis is a bug in centavo; please report it.\n",
+  fmt::print(stderr,
+             "centavo: internal error at {}: {}{}{}\nThis is a bug in centavo; please report it.\n",
              to_string(loc), condition, message.empty() ? "" : ": ", message);
   std::fflush(stderr);
   std::abort();

@@ -1,8 +1,8 @@
-// Error: what a user did wrong, thrown where the call is made. CENTAVO_CHECK: what we did wrong; it aborts.
+// Error: what a user did wrong, thrown where the call is made. CENTAVO_CHECK: what we did wrong; it
+// aborts.
 #pragma once
 
 #include <fmt/format.h>
-
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace centavo {
 
-// A user's mistake or the environment's failure. what() reads `[topic] message`, where the topic is the op,
-// command, file or option concerned and the message says what to do next.
+// A user's mistake or the environment's failure. what() reads `[topic] message`, where the topic is
+// the op, command, file or option concerned and the message says what to do next.
 class Error : public std::runtime_error {
  public:
   template <class... Args>
@@ -30,7 +30,9 @@ std::string to_string(const Loc& loc);
 [[noreturn]] void check_failed(const char* condition, const std::string& message, const Loc& loc);
 
 namespace detail {
-inline std::string check_message() { return {}; }
+inline std::string check_message() {
+  return {};
+}
 template <class... Args>
 std::string check_message(fmt::format_string<Args...> format, Args&&... args) {
   return fmt::format(format, std::forward<Args>(args)...);
@@ -40,11 +42,11 @@ std::string check_message(fmt::format_string<Args...> format, Args&&... args) {
 }  // namespace centavo
 
 // CENTAVO_CHECK(condition) or CENTAVO_CHECK(condition, "format", args...)
-#define CENTAVO_CHECK(condition, ...)                                                         \
-  do {                                                                                        \
-    if (!(condition)) [[unlikely]]                                                            \
-      ::centavo::check_failed(#condition, ::centavo::detail::check_message(__VA_ARGS__),      \
-                              std::source_location::current());                               \
+#define CENTAVO_CHECK(condition, ...)                                                    \
+  do {                                                                                   \
+    if (!(condition)) [[unlikely]]                                                       \
+      ::centavo::check_failed(#condition, ::centavo::detail::check_message(__VA_ARGS__), \
+                              std::source_location::current());                          \
   } while (false)
 #define CENTAVO_UNREACHABLE() \
   ::centavo::check_failed("unreachable", {}, std::source_location::current())

@@ -35,7 +35,9 @@ constexpr const char* kTags[] = {"debug: ", "", "warning: ", "error: "};
 
 }  // namespace
 
-void set_log_level(LogLevel level) { state().level = level; }
+void set_log_level(LogLevel level) {
+  state().level = level;
+}
 
 void set_log_prefix(std::string prefix) {
   std::lock_guard lock(state().mutex);

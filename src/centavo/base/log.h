@@ -1,8 +1,8 @@
-// Diagnostics on standard error, one line each. Results go to standard output and never through here.
+// Diagnostics on standard error, one line each. Results go to standard output and never through
+// here.
 #pragma once
 
 #include <fmt/format.h>
-
 #include <string>
 #include <utility>
 
@@ -10,7 +10,8 @@ namespace centavo {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Messages below the level are dropped. Default kInfo; CENTAVO_LOG=debug|info|warning|error sets it.
+// Messages below the level are dropped. Default kInfo; CENTAVO_LOG=debug|info|warning|error sets
+// it.
 void set_log_level(LogLevel level);
 // Prefix of every line, e.g. "rank 3: "; empty by default.
 void set_log_prefix(std::string prefix);

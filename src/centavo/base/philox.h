@@ -1,5 +1,5 @@
-// Philox4x32-10, the counter-based generator: four 32-bit words per (key, counter), no state to carry.
-// Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+// Philox4x32-10, the counter-based generator: four 32-bit words per (key, counter), no state to
+// carry. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ inline PhiloxBlock philox4x32(PhiloxBlock counter, std::array<uint32_t, 2> key) 
   return counter;
 }
 
-// A stream of numbers that is a function of (seed, stream): the same on every machine and thread count.
+// A stream of numbers that is a function of (seed, stream): the same on every machine and thread
+// count.
 class Philox {
  public:
   explicit Philox(uint64_t seed, uint64_t stream = 0)

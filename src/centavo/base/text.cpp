@@ -1,10 +1,9 @@
 // Edit distance, globbing and number formatting.
 #include "centavo/base/text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace centavo {
 namespace {
@@ -48,7 +47,8 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
 
 std::string with_thousands(int64_t n) {
   std::string digits = std::to_string(n < 0 ? -n : n);
-  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<size_t>(i), ",");
   return n < 0 ? "-" + digits : digits;
 }
 

@@ -8,9 +8,7 @@ namespace centavo {
 class Timer {
  public:
   // Seconds since construction or the last restart.
-  double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
-  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   // Returns the seconds so far and starts again.
   double restart() {
     double s = seconds();

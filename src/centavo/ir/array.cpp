@@ -16,7 +16,8 @@ Array::Array(TensorType t) : type(std::move(t)) {
 }
 
 double Array::number(int64_t i) const {
-  return floating() ? reals[static_cast<size_t>(i)] : static_cast<double>(wholes[static_cast<size_t>(i)]);
+  return floating() ? reals[static_cast<size_t>(i)]
+                    : static_cast<double>(wholes[static_cast<size_t>(i)]);
 }
 
 void Array::set(int64_t i, double value) {
@@ -58,12 +59,18 @@ void Array::to_bytes(void* bytes) const {
 
 int64_t wrap(DType dtype, int64_t x) {
   switch (dtype) {
-    case DType::kBool: return x != 0;
-    case DType::kU8: return static_cast<uint8_t>(x);
-    case DType::kI8: return static_cast<int8_t>(x);
-    case DType::kI32: return static_cast<int32_t>(x);
-    case DType::kU32: return static_cast<uint32_t>(x);
-    default: return x;
+    case DType::kBool:
+      return x != 0;
+    case DType::kU8:
+      return static_cast<uint8_t>(x);
+    case DType::kI8:
+      return static_cast<int8_t>(x);
+    case DType::kI32:
+      return static_cast<int32_t>(x);
+    case DType::kU32:
+      return static_cast<uint32_t>(x);
+    default:
+      return x;
   }
 }
 

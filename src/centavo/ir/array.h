@@ -1,4 +1,5 @@
-// Array: a value of the reference interpreter. Floating types are held in double, the others in int64.
+// Array: a value of the reference interpreter. Floating types are held in double, the others in
+// int64.
 #pragma once
 
 #include <cstdint>

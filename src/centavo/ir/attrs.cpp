@@ -1,10 +1,9 @@
 // Storage, printing and hashing of attributes.
 #include "centavo/ir/attrs.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <bit>
+#include <fmt/ranges.h>
 
 #include "centavo/ir/graph.h"
 
@@ -44,10 +43,14 @@ std::string to_string(const Attrs& attrs) {
     std::string text = std::visit(
         [](const auto& v) -> std::string {
           using T = std::decay_t<decltype(v)>;
-          if constexpr (std::is_same_v<T, std::vector<int64_t>>) return fmt::format("[{}]", fmt::join(v, ","));
-          else if constexpr (std::is_same_v<T, std::shared_ptr<const Literal>>) return print(*v);
-          else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>) return fmt::format("<{} nodes>", v->nodes.size());
-          else return fmt::format("{}", v);
+          if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+            return fmt::format("[{}]", fmt::join(v, ","));
+          else if constexpr (std::is_same_v<T, std::shared_ptr<const Literal>>)
+            return print(*v);
+          else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>)
+            return fmt::format("<{} nodes>", v->nodes.size());
+          else
+            return fmt::format("{}", v);
         },
         value);
     parts.push_back(name + "=" + text);
@@ -84,12 +87,18 @@ uint64_t hash_of(const Attrs& attrs) {
     h = std::visit(
         [h](const auto& v) -> uint64_t {
           using T = std::decay_t<decltype(v)>;
-          if constexpr (std::is_same_v<T, double>) return hash_combine(h, std::bit_cast<uint64_t>(v));
-          else if constexpr (std::is_integral_v<T>) return hash_combine(h, static_cast<uint64_t>(v));
-          else if constexpr (std::is_same_v<T, std::string>) return hash_bytes(h, v.data(), v.size());
-          else if constexpr (std::is_same_v<T, std::vector<int64_t>>) return hash_bytes(h, v.data(), v.size() * sizeof(int64_t));
-          else if constexpr (std::is_same_v<T, std::shared_ptr<const Literal>>) return hash_bytes(hash_combine(h, v->is_splat()), v->data().data(), v->data().size());
-          else return hash_combine(h, structural_hash(*v));
+          if constexpr (std::is_same_v<T, double>)
+            return hash_combine(h, std::bit_cast<uint64_t>(v));
+          else if constexpr (std::is_integral_v<T>)
+            return hash_combine(h, static_cast<uint64_t>(v));
+          else if constexpr (std::is_same_v<T, std::string>)
+            return hash_bytes(h, v.data(), v.size());
+          else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+            return hash_bytes(h, v.data(), v.size() * sizeof(int64_t));
+          else if constexpr (std::is_same_v<T, std::shared_ptr<const Literal>>)
+            return hash_bytes(hash_combine(h, v->is_splat()), v->data().data(), v->data().size());
+          else
+            return hash_combine(h, structural_hash(*v));
         },
         value);
   }

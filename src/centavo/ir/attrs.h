@@ -28,9 +28,15 @@ class Attrs {
   Attrs& set(std::string_view name, const char* value) { return put(name, std::string(value)); }
   Attrs& set(std::string_view name, std::string value) { return put(name, std::move(value)); }
   Attrs& set(std::string_view name, DType value) { return put(name, std::string(name_of(value))); }
-  Attrs& set(std::string_view name, std::vector<int64_t> value) { return put(name, std::move(value)); }
-  Attrs& set(std::string_view name, std::shared_ptr<const Literal> value) { return put(name, std::move(value)); }
-  Attrs& set(std::string_view name, std::shared_ptr<const Graph> value) { return put(name, std::move(value)); }
+  Attrs& set(std::string_view name, std::vector<int64_t> value) {
+    return put(name, std::move(value));
+  }
+  Attrs& set(std::string_view name, std::shared_ptr<const Literal> value) {
+    return put(name, std::move(value));
+  }
+  Attrs& set(std::string_view name, std::shared_ptr<const Graph> value) {
+    return put(name, std::move(value));
+  }
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
   // Each CHECKs that the attribute is there and of that kind.
@@ -39,9 +45,15 @@ class Attrs {
   double real(std::string_view name) const { return get<double>(name); }
   const std::string& text(std::string_view name) const { return get<std::string>(name); }
   DType dtype(std::string_view name) const { return dtype_from_name(text(name)); }
-  const std::vector<int64_t>& ints(std::string_view name) const { return get<std::vector<int64_t>>(name); }
-  const Literal& literal(std::string_view name) const { return *get<std::shared_ptr<const Literal>>(name); }
-  const Graph& graph(std::string_view name) const { return *get<std::shared_ptr<const Graph>>(name); }
+  const std::vector<int64_t>& ints(std::string_view name) const {
+    return get<std::vector<int64_t>>(name);
+  }
+  const Literal& literal(std::string_view name) const {
+    return *get<std::shared_ptr<const Literal>>(name);
+  }
+  const Graph& graph(std::string_view name) const {
+    return *get<std::shared_ptr<const Graph>>(name);
+  }
 
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }

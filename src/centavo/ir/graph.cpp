@@ -1,9 +1,8 @@
 // Building, replaying, hashing, printing and verifying graphs.
 #include "centavo/ir/graph.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -28,11 +27,14 @@ std::vector<std::shared_ptr<Node>> reachable(const std::vector<Tensor>& outputs)
     }
     found.push_back(std::move(node));
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a->sequence < b->sequence; });
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a->sequence < b->sequence; });
   return found;
 }
 
-bool is_leaf(const Node& node) { return node.op == &op_input || !node.values.empty(); }
+bool is_leaf(const Node& node) {
+  return node.op == &op_input || !node.values.empty();
+}
 
 std::shared_ptr<Node> clone(const Node& node) {
   auto copy = std::make_shared<Node>();
@@ -77,7 +79,9 @@ struct ValueKeyHash {
 };
 using ValueMap = std::unordered_map<ValueKey, Tensor, ValueKeyHash>;
 
-ValueKey key(const Tensor& t) { return {t.node().get(), t.output()}; }
+ValueKey key(const Tensor& t) {
+  return {t.node().get(), t.output()};
+}
 
 }  // namespace
 
@@ -94,7 +98,8 @@ Graph build_graph(const std::vector<Tensor>& inputs, const std::vector<Tensor>& 
       Tensor value(node, static_cast<int>(i));
       if (values.contains(key(value))) continue;
       if (node->values.empty()) {
-        throw Error("graph", "an input of type {} has no value here; pass it as an argument", to_string(value.type()));
+        throw Error("graph", "an input of type {} has no value here; pass it as an argument",
+                    to_string(value.type()));
       }
       CENTAVO_CHECK(captured, "a value is used that is no input of the graph");
       captured->push_back(value);
@@ -124,7 +129,9 @@ Graph rewrite(const Graph& graph, const Rewriter& rewriter) {
     replaced[static_cast<size_t>(input.node()->id)] = {fresh};
     inputs.push_back(fresh);
   }
-  auto map = [&](const Tensor& t) { return replaced[static_cast<size_t>(t.node()->id)][static_cast<size_t>(t.output())]; };
+  auto map = [&](const Tensor& t) {
+    return replaced[static_cast<size_t>(t.node()->id)][static_cast<size_t>(t.output())];
+  };
   for (const auto& node : graph.nodes) {
     if (node->op == &op_input) continue;
     std::vector<Tensor> args;
@@ -145,13 +152,17 @@ Graph rewrite(const Graph& graph, const Rewriter& rewriter) {
 std::vector<Tensor> inline_graph(const Graph& graph, const std::vector<Tensor>& inputs) {
   CENTAVO_CHECK(inputs.size() == graph.inputs.size());
   std::vector<std::vector<Tensor>> values(graph.nodes.size());
-  for (size_t i = 0; i < inputs.size(); ++i) values[static_cast<size_t>(graph.inputs[i].node()->id)] = {inputs[i]};
-  auto map = [&](const Tensor& t) { return values[static_cast<size_t>(t.node()->id)][static_cast<size_t>(t.output())]; };
+  for (size_t i = 0; i < inputs.size(); ++i)
+    values[static_cast<size_t>(graph.inputs[i].node()->id)] = {inputs[i]};
+  auto map = [&](const Tensor& t) {
+    return values[static_cast<size_t>(t.node()->id)][static_cast<size_t>(t.output())];
+  };
   for (const auto& node : graph.nodes) {
     if (node->op == &op_input) continue;
     std::vector<Tensor> args;
     for (const Tensor& input : node->inputs) args.push_back(map(input));
-    values[static_cast<size_t>(node->id)] = record(*node->op, std::move(args), node->attrs, node->loc);
+    values[static_cast<size_t>(node->id)] =
+        record(*node->op, std::move(args), node->attrs, node->loc);
   }
   std::vector<Tensor> outputs;
   for (const Tensor& output : graph.outputs) outputs.push_back(map(output));
@@ -160,7 +171,8 @@ std::vector<Tensor> inline_graph(const Graph& graph, const std::vector<Tensor>& 
 
 uint64_t structural_hash(const Graph& graph) {
   auto hash_value = [](uint64_t h, const Tensor& t) {
-    return hash_combine(hash_combine(h, static_cast<uint64_t>(t.node()->id)), static_cast<uint64_t>(t.output()));
+    return hash_combine(hash_combine(h, static_cast<uint64_t>(t.node()->id)),
+                        static_cast<uint64_t>(t.output()));
   };
   uint64_t h = graph.nodes.size();
   for (const auto& node : graph.nodes) {
@@ -179,7 +191,8 @@ uint64_t structural_hash(const Graph& graph) {
 
 std::string to_string(const Graph& graph) {
   auto name = [](const Tensor& t) {
-    return t.node()->types.size() > 1 ? fmt::format("%{}.{}", t.node()->id, t.output()) : fmt::format("%{}", t.node()->id);
+    return t.node()->types.size() > 1 ? fmt::format("%{}.{}", t.node()->id, t.output())
+                                      : fmt::format("%{}", t.node()->id);
   };
   auto names = [&](const std::vector<Tensor>& tensors) {
     std::vector<std::string> parts;
@@ -191,8 +204,9 @@ std::string to_string(const Graph& graph) {
     std::vector<std::string> types;
     for (const TensorType& type : node->types) types.push_back(to_string(type));
     std::string attrs = to_string(node->attrs);
-    text += fmt::format("%{} = {} {} ({}){}{}\n", node->id, node->op->name, fmt::join(types, ", "), names(node->inputs),
-                        attrs.empty() ? "" : " {" + attrs + "}", node->scope.empty() ? "" : "  # " + node->scope);
+    text += fmt::format("%{} = {} {} ({}){}{}\n", node->id, node->op->name, fmt::join(types, ", "),
+                        names(node->inputs), attrs.empty() ? "" : " {" + attrs + "}",
+                        node->scope.empty() ? "" : "  # " + node->scope);
   }
   return text + "return " + names(graph.outputs) + "\n";
 }
@@ -205,23 +219,27 @@ void verify(const Graph& graph, std::string_view after) {
     for (const Tensor& input : node.inputs) {
       int id = input.node()->id;
       CENTAVO_CHECK(id >= 0 && id < node.id && graph.nodes[static_cast<size_t>(id)] == input.node(),
-                    "{}: {} (node {}) uses a value that does not come before it", after, node.op->name, i);
+                    "{}: {} (node {}) uses a value that does not come before it", after,
+                    node.op->name, i);
     }
-    std::vector<TensorType> types = node.op->infer(InferArgs{*node.op, node.inputs, node.attrs, node.loc});
+    std::vector<TensorType> types =
+        node.op->infer(InferArgs{*node.op, node.inputs, node.attrs, node.loc});
     CENTAVO_CHECK(types == node.types, "{}: types of {} (node {})", after, node.op->name, i);
   }
   CENTAVO_CHECK(graph.aliases.size() == graph.outputs.size(), "{}: aliases", after);
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     if (graph.aliases[i] < 0) continue;
-    CENTAVO_CHECK(graph.outputs[i].type() == graph.inputs[static_cast<size_t>(graph.aliases[i])].type(),
-                  "{}: output {} aliases an input of another type", after, i);
+    CENTAVO_CHECK(
+        graph.outputs[i].type() == graph.inputs[static_cast<size_t>(graph.aliases[i])].type(),
+        "{}: output {} aliases an input of another type", after, i);
   }
 }
 
 std::vector<std::vector<int>> users_of(const Graph& graph) {
   std::vector<std::vector<int>> users(graph.nodes.size());
   for (const auto& node : graph.nodes) {
-    for (const Tensor& input : node->inputs) users[static_cast<size_t>(input.node()->id)].push_back(node->id);
+    for (const Tensor& input : node->inputs)
+      users[static_cast<size_t>(input.node()->id)].push_back(node->id);
   }
   return users;
 }

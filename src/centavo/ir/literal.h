@@ -1,4 +1,5 @@
-// Literal: constant data that is part of a graph. One element stands for a splat of the whole shape.
+// Literal: constant data that is part of a graph. One element stands for a splat of the whole
+// shape.
 #pragma once
 
 #include <cstddef>

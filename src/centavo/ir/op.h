@@ -1,4 +1,5 @@
-// Op: the record that holds the whole truth about one kind of operation, and the registry of all of them.
+// Op: the record that holds the whole truth about one kind of operation, and the registry of all of
+// them.
 #pragma once
 
 #include <span>
@@ -32,7 +33,8 @@ struct InferArgs {
 };
 
 // What a gradient rule sees: the node's inputs and outputs, and d(loss)/d(output) for each output
-// (undefined where nothing depends on it). It returns one tensor per input, undefined for no gradient.
+// (undefined where nothing depends on it). It returns one tensor per input, undefined for no
+// gradient.
 struct VjpArgs {
   const std::vector<Tensor>& inputs;
   const std::vector<Tensor>& outputs;
@@ -58,8 +60,8 @@ struct Case {
   std::string label;
   std::vector<CaseInput> inputs;
   Attrs attrs;
-  double tolerance = 1e-5;     // fp32, relative to the largest reference value of the output
-  bool gradient = true;        // has a gradient that central differences can judge
+  double tolerance = 1e-5;  // fp32, relative to the largest reference value of the output
+  bool gradient = true;     // has a gradient that central differences can judge
 };
 
 struct Op {

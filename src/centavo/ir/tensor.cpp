@@ -67,12 +67,18 @@ NameScope::NameScope(std::string_view name) : parent_size_(current_scope.size())
   if (!current_scope.empty() && !name.empty()) current_scope += '.';
   current_scope += name;
 }
-NameScope::~NameScope() { current_scope.resize(parent_size_); }
-const std::string& NameScope::current() { return current_scope; }
+NameScope::~NameScope() {
+  current_scope.resize(parent_size_);
+}
+const std::string& NameScope::current() {
+  return current_scope;
+}
 
 const Op op_input = {
     .name = "input",
-    .infer = [](const InferArgs& args) -> std::vector<TensorType> { args.fail("inputs are not recorded"); },
+    .infer = [](const InferArgs& args) -> std::vector<TensorType> {
+      args.fail("inputs are not recorded");
+    },
 };
 
 void InferArgs::expect_inputs(size_t count) const {

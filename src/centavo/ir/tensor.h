@@ -1,5 +1,5 @@
-// Tensor: a value handle on one output of a recorded node. Copying it copies nothing; nothing has run yet
-// when a tensor function returns.
+// Tensor: a value handle on one output of a recorded node. Copying it copies nothing; nothing has
+// run yet when a tensor function returns.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,9 @@ class Tensor {
   const std::shared_ptr<Node>& node() const { return node_; }
   int output() const { return output_; }
   // Same node and output: the same value by construction.
-  bool same_as(const Tensor& other) const { return node_ == other.node_ && output_ == other.output_; }
+  bool same_as(const Tensor& other) const {
+    return node_ == other.node_ && output_ == other.output_;
+  }
 
  private:
   std::shared_ptr<Node> node_;
@@ -60,13 +62,15 @@ struct Node {
 };
 
 // Records `op` and returns its outputs. Throws Error when the inputs break the op's rules.
-std::vector<Tensor> record(const Op& op, std::vector<Tensor> inputs, Attrs attrs = {}, const Loc& loc = {});
+std::vector<Tensor> record(const Op& op, std::vector<Tensor> inputs, Attrs attrs = {},
+                           const Loc& loc = {});
 // The same for an op with one output.
 Tensor record1(const Op& op, std::vector<Tensor> inputs, Attrs attrs = {}, const Loc& loc = {});
 // A value that is given when the graph runs.
 Tensor make_input(const TensorType& type);
 
-// Names the layer that the calling thread records into while the scope lives: nested scopes join with '.'.
+// Names the layer that the calling thread records into while the scope lives: nested scopes join
+// with '.'.
 class NameScope {
  public:
   explicit NameScope(std::string_view name);

@@ -1,5 +1,6 @@
-// attention over packed query, key and value, and its gradient. The op also returns the log of each softmax's
-// denominator, lse[B, H, T], from which the gradient recomputes the probabilities instead of storing them.
+// attention over packed query, key and value, and its gradient. The op also returns the log of each
+// softmax's denominator, lse[B, H, T], from which the gradient recomputes the probabilities instead
+// of storing them.
 #include <cmath>
 
 #include "centavo/ops/creation.h"
@@ -27,14 +28,18 @@ struct Parts {
 };
 
 Parts split(const Tensor& qkv, const Sizes& s) {
-  Tensor five = reshape(convert(qkv, statistics_dtype(qkv.dtype())), {s.batch, s.tokens, 3, s.heads, s.width});
-  auto part = [&](int64_t i) { return reshape(slice_axis(five, 2, i, i + 1), {s.batch, s.tokens, s.heads, s.width}); };
+  Tensor five = reshape(convert(qkv, statistics_dtype(qkv.dtype())),
+                        {s.batch, s.tokens, 3, s.heads, s.width});
+  auto part = [&](int64_t i) {
+    return reshape(slice_axis(five, 2, i, i + 1), {s.batch, s.tokens, s.heads, s.width});
+  };
   return {part(0), part(1), part(2)};
 }
 
 // Scaled scores [B, H, T, T], minus infinity where a token may not look.
 Tensor scores_of(const Parts& p, const Sizes& s, bool causal) {
-  Tensor scores = dot_general(p.q, p.k, {{0, 2}, {0, 2}, {3}, {3}}) * (1 / std::sqrt(static_cast<double>(s.width)));
+  Tensor scores = dot_general(p.q, p.k, {{0, 2}, {0, 2}, {3}, {3}}) *
+                  (1 / std::sqrt(static_cast<double>(s.width)));
   if (!causal) return scores;
   TensorType index{DType::kI32, scores.shape()};
   Tensor visible = compare(iota(index, 2), iota(index, 3), Comparison::kGe);
@@ -42,7 +47,9 @@ Tensor scores_of(const Parts& p, const Sizes& s, bool causal) {
 }
 
 // [B, H, T] repeated along a fourth dimension.
-Tensor along_keys(const Tensor& x, const Shape& shape) { return broadcast_in_dim(x, shape, {0, 1, 2}); }
+Tensor along_keys(const Tensor& x, const Shape& shape) {
+  return broadcast_in_dim(x, shape, {0, 1, 2});
+}
 
 // [B, H, T, D] -> [B, T, H * D]
 Tensor merge_heads(const Tensor& x, const Sizes& s) {
@@ -53,7 +60,8 @@ std::vector<TensorType> infer(const InferArgs& args) {
   args.expect_inputs(1);
   int64_t heads = args.attrs.integer("heads");
   const Shape& shape = args.shape(0);
-  if (!is_floating(args.dtype(0)) || shape.rank() != 3 || heads < 1 || shape[2] % (3 * heads) != 0) {
+  if (!is_floating(args.dtype(0)) || shape.rank() != 3 || heads < 1 ||
+      shape[2] % (3 * heads) != 0) {
     args.fail("expects qkv[B, T, 3*H*D] with H={} heads, got {}", heads, to_string(args.type(0)));
   }
   return {{args.dtype(0), {shape[0], shape[1], shape[2] / 3}},
@@ -87,13 +95,15 @@ std::vector<Tensor> decompose_grad(std::span<const Tensor> in, const Attrs& attr
   Tensor dq = dot_general(d_scores, p.k, {{0, 1}, {0, 2}, {3}, {1}});
   Tensor dk = dot_general(d_scores, p.q, {{0, 1}, {0, 2}, {2}, {1}});
   Tensor dv = dot_general(probabilities, d_out, {{0, 1}, {0, 2}, {2}, {1}});
-  return {convert(concatenate({merge_heads(dq, s), merge_heads(dk, s), merge_heads(dv, s)}, 2), in[0].dtype())};
+  return {convert(concatenate({merge_heads(dq, s), merge_heads(dk, s), merge_heads(dv, s)}, 2),
+                  in[0].dtype())};
 }
 
 // Products only, each 2*B*H*T*T*D; `products` of them.
 Cost cost(const Node& node, double products) {
   Sizes s = sizes_of(node.inputs[0].shape(), node.attrs);
-  double flops = products * 2 * static_cast<double>(s.batch * s.heads * s.tokens) * static_cast<double>(s.tokens * s.width);
+  double flops = products * 2 * static_cast<double>(s.batch * s.heads * s.tokens) *
+                 static_cast<double>(s.tokens * s.width);
   double bytes = static_cast<double>(node.types[0].bytes());
   for (const Tensor& input : node.inputs) bytes += static_cast<double>(input.type().bytes());
   return {flops, bytes};
@@ -114,7 +124,9 @@ std::vector<Case> cases() {
   std::vector<Case> list;
   for_shapes([&](DType d, bool causal, int64_t b, int64_t t, int64_t h, int64_t w) {
     list.push_back({fmt::format("{}_t{}_h{}_d{}{}", name_of(d), t, h, w, causal ? "_causal" : ""),
-                    {{{d, {b, t, 3 * h * w}}, -1.5, 1.5}}, Attrs().set("heads", h).set("causal", causal), 2e-5});
+                    {{{d, {b, t, 3 * h * w}}, -1.5, 1.5}},
+                    Attrs().set("heads", h).set("causal", causal),
+                    2e-5});
   });
   return list;
 }
@@ -124,8 +136,13 @@ std::vector<Case> grad_cases() {
   for_shapes([&](DType d, bool causal, int64_t b, int64_t t, int64_t h, int64_t w) {
     double lse = std::log(static_cast<double>(t));
     list.push_back({fmt::format("{}_t{}_h{}_d{}{}", name_of(d), t, h, w, causal ? "_causal" : ""),
-                    {{{d, {b, t, 3 * h * w}}, -0.7, 0.7}, {{d, {b, t, h * w}}}, {{DType::kF32, {b, h, t}}, lse, lse + 0.5}, {{d, {b, t, h * w}}}},
-                    Attrs().set("heads", h).set("causal", causal), 2e-5, false});
+                    {{{d, {b, t, 3 * h * w}}, -0.7, 0.7},
+                     {{d, {b, t, h * w}}},
+                     {{DType::kF32, {b, h, t}}, lse, lse + 0.5},
+                     {{d, {b, t, h * w}}}},
+                    Attrs().set("heads", h).set("causal", causal),
+                    2e-5,
+                    false});
   });
   return list;
 }
@@ -137,7 +154,8 @@ const Op op_attention = {
     .infer = infer,
     .vjp = [](const VjpArgs& a) -> std::vector<Tensor> {
       CENTAVO_CHECK(!a.grads[1].defined(), "attention's lse has no gradient");
-      return record(op_attention_grad, {a.inputs[0], a.outputs[0], a.outputs[1], a.grads[0]}, a.attrs);
+      return record(op_attention_grad, {a.inputs[0], a.outputs[0], a.outputs[1], a.grads[0]},
+                    a.attrs);
     },
     .decompose = decompose,
     .cost = [](const Node& node) { return cost(node, 2); },

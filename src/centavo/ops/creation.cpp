@@ -6,9 +6,15 @@
 namespace centavo {
 namespace {
 
-std::vector<Tensor> no_inputs(const VjpArgs&) { return {}; }
-Cost output_only(const Node& node) { return {0, static_cast<double>(node.types[0].bytes())}; }
-Cost nothing(const Node&) { return {}; }
+std::vector<Tensor> no_inputs(const VjpArgs&) {
+  return {};
+}
+Cost output_only(const Node& node) {
+  return {0, static_cast<double>(node.types[0].bytes())};
+}
+Cost nothing(const Node&) {
+  return {};
+}
 
 }  // namespace
 
@@ -46,7 +52,8 @@ const Op op_iota = {
       args.expect_inputs(0);
       Shape shape(args.attrs.ints("shape"));
       int64_t axis = args.attrs.integer("axis");
-      if (axis < 0 || axis >= shape.rank()) args.fail("axis {} is outside {}", axis, to_string(shape));
+      if (axis < 0 || axis >= shape.rank())
+        args.fail("axis {} is outside {}", axis, to_string(shape));
       return {{args.attrs.dtype("dtype"), shape}};
     },
     .vjp = no_inputs,
@@ -54,7 +61,8 @@ const Op op_iota = {
       Array out(node.types[0]);
       auto axis = static_cast<size_t>(node.attrs.integer("axis"));
       int64_t i = 0;
-      for (IndexIterator it(out.type.shape); it.valid(); it.next()) out.set(i++, static_cast<double>(it.index()[axis]));
+      for (IndexIterator it(out.type.shape); it.valid(); it.next())
+        out.set(i++, static_cast<double>(it.index()[axis]));
       return {out};
     },
     .cost = output_only,
@@ -62,8 +70,14 @@ const Op op_iota = {
       std::vector<Case> list;
       for (int axis : {0, 1, 2}) {
         for (DType d : {DType::kI32, DType::kF32}) {
-          list.push_back({fmt::format("axis{}_{}", axis, name_of(d)), {},
-                          Attrs().set("axis", axis).set("dtype", d).set("shape", std::vector<int64_t>{3, 5, 7}), 0, false});
+          list.push_back({fmt::format("axis{}_{}", axis, name_of(d)),
+                          {},
+                          Attrs()
+                              .set("axis", axis)
+                              .set("dtype", d)
+                              .set("shape", std::vector<int64_t>{3, 5, 7}),
+                          0,
+                          false});
         }
       }
       return list;
@@ -71,14 +85,19 @@ const Op op_iota = {
 };
 
 Tensor constant(Literal literal, const Loc& loc) {
-  return record1(op_constant, {}, Attrs().set("value", std::make_shared<const Literal>(std::move(literal))), loc);
+  return record1(op_constant, {},
+                 Attrs().set("value", std::make_shared<const Literal>(std::move(literal))), loc);
 }
 Tensor full(const Shape& shape, double value, DType dtype, const Loc& loc) {
   return constant(Literal::splat({dtype, shape}, value), loc);
 }
-Tensor full_like(const Tensor& x, double value, const Loc& loc) { return full(x.shape(), value, x.dtype(), loc); }
+Tensor full_like(const Tensor& x, double value, const Loc& loc) {
+  return full(x.shape(), value, x.dtype(), loc);
+}
 Tensor iota(const TensorType& type, int axis, const Loc& loc) {
-  return record1(op_iota, {}, Attrs().set("axis", axis).set("dtype", type.dtype).set("shape", type.shape.dims()), loc);
+  return record1(op_iota, {},
+                 Attrs().set("axis", axis).set("dtype", type.dtype).set("shape", type.shape.dims()),
+                 loc);
 }
 
 }  // namespace centavo

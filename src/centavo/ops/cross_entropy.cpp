@@ -1,4 +1,5 @@
-// cross_entropy over class labels, and its gradient. The op also returns each row's log-sum-exp for the gradient.
+// cross_entropy over class labels, and its gradient. The op also returns each row's log-sum-exp for
+// the gradient.
 #include "centavo/ops/creation.h"
 #include "centavo/ops/elementwise.h"
 #include "centavo/ops/movement.h"
@@ -9,18 +10,23 @@
 namespace centavo {
 namespace {
 
-Tensor along_rows(const Tensor& x, const Shape& shape) { return broadcast_in_dim(x, shape, {0}); }
+Tensor along_rows(const Tensor& x, const Shape& shape) {
+  return broadcast_in_dim(x, shape, {0});
+}
 
 // The target distribution [N, V].
 Tensor target(const Tensor& labels, const TensorType& type, double smoothing) {
-  Tensor hit = compare(along_rows(labels, type.shape), iota({labels.dtype(), type.shape}, 1), Comparison::kEq);
+  Tensor hit = compare(along_rows(labels, type.shape), iota({labels.dtype(), type.shape}, 1),
+                       Comparison::kEq);
   double rest = smoothing / static_cast<double>(type.shape[1]);
-  return select(hit, full(type.shape, 1 - smoothing + rest, type.dtype), full(type.shape, rest, type.dtype));
+  return select(hit, full(type.shape, 1 - smoothing + rest, type.dtype),
+                full(type.shape, rest, type.dtype));
 }
 
 std::vector<TensorType> infer(const InferArgs& args) {
   args.expect_inputs(2);
-  if (args.shape(0).rank() != 2 || !is_floating(args.dtype(0))) args.fail("expects logits[N, V], got {}", to_string(args.type(0)));
+  if (args.shape(0).rank() != 2 || !is_floating(args.dtype(0)))
+    args.fail("expects logits[N, V], got {}", to_string(args.type(0)));
   if (args.shape(1) != Shape{args.shape(0)[0]} || args.dtype(1) != DType::kI32) {
     args.fail("expects labels i32[{}], got {}", args.shape(0)[0], to_string(args.type(1)));
   }
@@ -42,7 +48,8 @@ std::vector<Tensor> decompose(std::span<const Tensor> in, const Attrs& attrs) {
 std::vector<Tensor> decompose_grad(std::span<const Tensor> in, const Attrs& attrs) {
   Tensor x = convert(in[0], statistics_dtype(in[0].dtype()));
   Tensor probability = exp(x - along_rows(in[2], x.shape()));
-  Tensor d = (probability - target(in[1], x.type(), attrs.real("label_smoothing"))) * along_rows(in[3], x.shape());
+  Tensor d = (probability - target(in[1], x.type(), attrs.real("label_smoothing"))) *
+             along_rows(in[3], x.shape());
   return {convert(d, in[0].dtype())};
 }
 
@@ -51,9 +58,12 @@ std::vector<Case> cases() {
   for (DType d : {DType::kF32, DType::kBF16}) {
     for (double smoothing : {0.0, 0.1}) {
       for (Shape x : {Shape{1, 2}, Shape{3, 17}, Shape{5, 1000}}) {
-        list.push_back({fmt::format("{}_{}", to_string(TensorType{d, x}), smoothing),
-                        {{{d, x}, -4, 4}, {{DType::kI32, {x[0]}}, 0, static_cast<double>(x[1]) - 1}},
-                        Attrs().set("label_smoothing", smoothing), 1e-5, x[1] < 100});
+        list.push_back(
+            {fmt::format("{}_{}", to_string(TensorType{d, x}), smoothing),
+             {{{d, x}, -4, 4}, {{DType::kI32, {x[0]}}, 0, static_cast<double>(x[1]) - 1}},
+             Attrs().set("label_smoothing", smoothing),
+             1e-5,
+             x[1] < 100});
       }
     }
   }
@@ -67,7 +77,9 @@ const Op op_cross_entropy = {
     .infer = infer,
     .vjp = [](const VjpArgs& a) -> std::vector<Tensor> {
       CENTAVO_CHECK(!a.grads[1].defined(), "cross_entropy's lse has no gradient");
-      return {record1(op_cross_entropy_grad, {a.inputs[0], a.inputs[1], a.outputs[1], a.grads[0]}, a.attrs), Tensor()};
+      return {record1(op_cross_entropy_grad, {a.inputs[0], a.inputs[1], a.outputs[1], a.grads[0]},
+                      a.attrs),
+              Tensor()};
     },
     .decompose = decompose,
     .cases = cases,
@@ -92,8 +104,10 @@ const Op op_cross_entropy_grad = {
     },
 };
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing, const Loc& loc) {
-  return record(op_cross_entropy, {logits, labels}, Attrs().set("label_smoothing", label_smoothing), loc)[0];
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing,
+                     const Loc& loc) {
+  return record(op_cross_entropy, {logits, labels}, Attrs().set("label_smoothing", label_smoothing),
+                loc)[0];
 }
 
 }  // namespace centavo

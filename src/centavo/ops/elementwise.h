@@ -1,5 +1,6 @@
-// Element-by-element functions. Binary ones broadcast as NumPy does; both operands have one dtype, and a
-// C++ number takes the tensor's. All throw Error on other dtypes or shapes that do not broadcast.
+// Element-by-element functions. Binary ones broadcast as NumPy does; both operands have one dtype,
+// and a C++ number takes the tensor's. All throw Error on other dtypes or shapes that do not
+// broadcast.
 #pragma once
 
 #include "centavo/ir/tensor.h"
@@ -31,13 +32,16 @@ Tensor maximum(const Tensor& a, const Tensor& b, const Loc& loc = Loc::current()
 Tensor minimum(const Tensor& a, const Tensor& b, const Loc& loc = Loc::current());
 Tensor multiply(const Tensor& a, const Tensor& b, const Loc& loc = Loc::current());
 Tensor power(const Tensor& a, const Tensor& b, const Loc& loc = Loc::current());
-Tensor shift_right(const Tensor& a, const Tensor& b, const Loc& loc = Loc::current());  // zeros come in
+Tensor shift_right(const Tensor& a, const Tensor& b,
+                   const Loc& loc = Loc::current());  // zeros come in
 Tensor subtract(const Tensor& a, const Tensor& b, const Loc& loc = Loc::current());
 
 enum class Comparison { kEq, kNe, kLt, kLe, kGt, kGe };
-Tensor compare(const Tensor& a, const Tensor& b, Comparison how, const Loc& loc = Loc::current());  // bool
+Tensor compare(const Tensor& a, const Tensor& b, Comparison how,
+               const Loc& loc = Loc::current());  // bool
 // Where `condition` (bool) holds, a, else b.
-Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b, const Loc& loc = Loc::current());
+Tensor select(const Tensor& condition, const Tensor& a, const Tensor& b,
+              const Loc& loc = Loc::current());
 // The same values in another dtype; x itself when it has it already.
 Tensor convert(const Tensor& x, DType dtype, const Loc& loc = Loc::current());
 

@@ -1,4 +1,5 @@
-// fusion: several ops that a backend runs as one. Its body is a graph of its own; the kind says how it is run.
+// fusion: several ops that a backend runs as one. Its body is a graph of its own; the kind says how
+// it is run.
 #include "centavo/ir/graph.h"
 #include "centavo/ops/registry.h"
 
@@ -11,7 +12,8 @@ const Op op_fusion = {
       args.expect_inputs(body.inputs.size());
       for (size_t i = 0; i < body.inputs.size(); ++i) {
         if (args.type(i) != body.inputs[i].type()) {
-          args.fail("input {} expects {}, got {}", i, to_string(body.inputs[i].type()), to_string(args.type(i)));
+          args.fail("input {} expects {}, got {}", i, to_string(body.inputs[i].type()),
+                    to_string(args.type(i)));
         }
       }
       std::vector<TensorType> types;
@@ -26,7 +28,8 @@ const Op op_fusion = {
       for (const auto& inner : node.attrs.graph("body").nodes) {
         if (inner->op != &op_input) cost.flops += cost_of(*inner).flops;
       }
-      for (const Tensor& input : node.inputs) cost.bytes += static_cast<double>(input.type().bytes());
+      for (const Tensor& input : node.inputs)
+        cost.bytes += static_cast<double>(input.type().bytes());
       for (const TensorType& type : node.types) cost.bytes += static_cast<double>(type.bytes());
       return cost;
     },

@@ -13,7 +13,9 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-bool contains(const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
+bool contains(const Ints& dims, int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
 
 // The dimensions of a rank that are neither batch nor contracted, in order.
 Ints free_dims(int rank, const Ints& batch, const Ints& contract) {
@@ -25,7 +27,8 @@ Ints free_dims(int rank, const Ints& batch, const Ints& contract) {
 }
 
 DotDims dims_of(const Attrs& attrs) {
-  return {attrs.ints("lhs_batch"), attrs.ints("rhs_batch"), attrs.ints("lhs_contract"), attrs.ints("rhs_contract")};
+  return {attrs.ints("lhs_batch"), attrs.ints("rhs_batch"), attrs.ints("lhs_contract"),
+          attrs.ints("rhs_contract")};
 }
 
 int64_t product(const Shape& shape, const Ints& dims) {
@@ -39,7 +42,8 @@ std::vector<TensorType> infer(const InferArgs& args) {
   DotDims d = dims_of(args.attrs);
   const Shape &lhs = args.shape(0), &rhs = args.shape(1);
   if (args.dtype(0) != args.dtype(1) || !is_floating(args.dtype(0))) {
-    args.fail("expects two operands of one floating dtype, got {} and {}", to_string(args.type(0)), to_string(args.type(1)));
+    args.fail("expects two operands of one floating dtype, got {} and {}", to_string(args.type(0)),
+              to_string(args.type(1)));
   }
   auto check = [&](const Ints& left, const Ints& right, const char* what) {
     bool fits = left.size() == right.size();
@@ -48,16 +52,18 @@ std::vector<TensorType> infer(const InferArgs& args) {
              lhs[static_cast<int>(left[i])] == rhs[static_cast<int>(right[i])];
     }
     if (!fits) {
-      args.fail("{} dimensions {} of {} do not match {} of {}", what, to_string(Shape(left)), to_string(args.type(0)),
-                to_string(Shape(right)), to_string(args.type(1)));
+      args.fail("{} dimensions {} of {} do not match {} of {}", what, to_string(Shape(left)),
+                to_string(args.type(0)), to_string(Shape(right)), to_string(args.type(1)));
     }
   };
   check(d.lhs_batch, d.rhs_batch, "batch");
   check(d.lhs_contract, d.rhs_contract, "contracted");
   Ints out;
   for (int64_t i : d.lhs_batch) out.push_back(lhs[static_cast<int>(i)]);
-  for (int64_t i : free_dims(lhs.rank(), d.lhs_batch, d.lhs_contract)) out.push_back(lhs[static_cast<int>(i)]);
-  for (int64_t i : free_dims(rhs.rank(), d.rhs_batch, d.rhs_contract)) out.push_back(rhs[static_cast<int>(i)]);
+  for (int64_t i : free_dims(lhs.rank(), d.lhs_batch, d.lhs_contract))
+    out.push_back(lhs[static_cast<int>(i)]);
+  for (int64_t i : free_dims(rhs.rank(), d.rhs_batch, d.rhs_contract))
+    out.push_back(rhs[static_cast<int>(i)]);
   return {{args.attrs.dtype("dtype"), Shape(out)}};
 }
 
@@ -94,10 +100,12 @@ std::vector<Array> eval(std::span<const Array> in, const Node& node) {
   return {out};
 }
 
-// The gradient of one operand: the other operand and g contracted over the other's free dimensions, then its
-// dimensions put in order. `g_batch_free` is where the other operand's free dimensions start in g.
-Tensor operand_grad(const Tensor& operand, const Tensor& other, const Tensor& g, const Ints& batch, const Ints& other_batch,
-                    const Ints& contract, const Ints& other_contract, bool operand_is_lhs) {
+// The gradient of one operand: the other operand and g contracted over the other's free dimensions,
+// then its dimensions put in order. `g_batch_free` is where the other operand's free dimensions
+// start in g.
+Tensor operand_grad(const Tensor& operand, const Tensor& other, const Tensor& g, const Ints& batch,
+                    const Ints& other_batch, const Ints& contract, const Ints& other_contract,
+                    bool operand_is_lhs) {
   Ints free = free_dims(operand.rank(), batch, contract);
   Ints other_free = free_dims(other.rank(), other_batch, other_contract);
   Ints g_batch(batch.size()), g_contract(other_free.size());
@@ -105,8 +113,10 @@ Tensor operand_grad(const Tensor& operand, const Tensor& other, const Tensor& g,
   int64_t start = static_cast<int64_t>(batch.size() + (operand_is_lhs ? free.size() : 0));
   std::iota(g_contract.begin(), g_contract.end(), start);
   Tensor converted = convert(g, other.dtype());
-  Tensor result = dot_general(converted, other, {g_batch, other_batch, g_contract, other_free}, operand.dtype());
-  // Result: batch, operand's free dimensions, then the contracted ones in the order they have in `other`.
+  Tensor result = dot_general(converted, other, {g_batch, other_batch, g_contract, other_free},
+                              operand.dtype());
+  // Result: batch, operand's free dimensions, then the contracted ones in the order they have in
+  // `other`.
   Ints order(contract.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -117,27 +127,39 @@ Tensor operand_grad(const Tensor& operand, const Tensor& other, const Tensor& g,
   place.insert(place.end(), free.begin(), free.end());
   for (int64_t i : order) place.push_back(contract[static_cast<size_t>(i)]);
   Ints permutation(place.size());
-  for (size_t i = 0; i < place.size(); ++i) permutation[static_cast<size_t>(place[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < place.size(); ++i)
+    permutation[static_cast<size_t>(place[i])] = static_cast<int64_t>(i);
   return transpose(result, permutation);
 }
 
 std::vector<Tensor> vjp(const VjpArgs& a) {
   DotDims d = dims_of(a.attrs);
   const Tensor &lhs = a.inputs[0], &rhs = a.inputs[1], &g = a.grads[0];
-  return {a.needs[0] ? operand_grad(lhs, rhs, g, d.lhs_batch, d.rhs_batch, d.lhs_contract, d.rhs_contract, true) : Tensor(),
-          a.needs[1] ? operand_grad(rhs, lhs, g, d.rhs_batch, d.lhs_batch, d.rhs_contract, d.lhs_contract, false) : Tensor()};
+  return {a.needs[0] ? operand_grad(lhs, rhs, g, d.lhs_batch, d.rhs_batch, d.lhs_contract,
+                                    d.rhs_contract, true)
+                     : Tensor(),
+          a.needs[1] ? operand_grad(rhs, lhs, g, d.rhs_batch, d.lhs_batch, d.rhs_contract,
+                                    d.lhs_contract, false)
+                     : Tensor()};
 }
 
 Attrs attrs_of(const DotDims& d, DType dtype) {
-  return Attrs().set("lhs_batch", d.lhs_batch).set("rhs_batch", d.rhs_batch).set("lhs_contract", d.lhs_contract)
-      .set("rhs_contract", d.rhs_contract).set("dtype", dtype);
+  return Attrs()
+      .set("lhs_batch", d.lhs_batch)
+      .set("rhs_batch", d.rhs_batch)
+      .set("lhs_contract", d.lhs_contract)
+      .set("rhs_contract", d.rhs_contract)
+      .set("dtype", dtype);
 }
 
 std::vector<Case> cases() {
   std::vector<Case> list;
   auto add = [&](std::string label, Shape lhs, Shape rhs, DotDims d) {
     for (DType dtype : {DType::kF32, DType::kBF16}) {
-      list.push_back({fmt::format("{}_{}", label, name_of(dtype)), {{{dtype, lhs}}, {{dtype, rhs}}}, attrs_of(d, dtype), 1e-5});
+      list.push_back({fmt::format("{}_{}", label, name_of(dtype)),
+                      {{{dtype, lhs}}, {{dtype, rhs}}},
+                      attrs_of(d, dtype),
+                      1e-5});
     }
   };
   add("matmul", {17, 33}, {33, 65}, {{}, {}, {1}, {0}});
@@ -148,8 +170,10 @@ std::vector<Case> cases() {
   add("heads", {2, 7, 3, 4}, {2, 9, 3, 4}, {{0, 2}, {0, 2}, {3}, {3}});
   add("vector", {1, 5}, {5, 1}, {{}, {}, {1}, {0}});
   add("outer", {5}, {7}, {});
-  list.push_back({"mixed", {{{DType::kBF16, {17, 33}}}, {{DType::kBF16, {33, 65}}}},
-                  attrs_of({{}, {}, {1}, {0}}, DType::kF32), 1e-5});
+  list.push_back({"mixed",
+                  {{{DType::kBF16, {17, 33}}}, {{DType::kBF16, {33, 65}}}},
+                  attrs_of({{}, {}, {1}, {0}}, DType::kF32),
+                  1e-5});
   return list;
 }
 
@@ -163,18 +187,23 @@ const Op op_dot_general = {
     .cost = [](const Node& node) -> Cost {
       DotDims d = dims_of(node.attrs);
       double out = static_cast<double>(node.types[0].shape.elements());
-      double bytes = static_cast<double>(node.inputs[0].type().bytes() + node.inputs[1].type().bytes() + node.types[0].bytes());
-      return {2 * out * static_cast<double>(product(node.inputs[0].shape(), d.lhs_contract)), bytes};
+      double bytes = static_cast<double>(node.inputs[0].type().bytes() +
+                                         node.inputs[1].type().bytes() + node.types[0].bytes());
+      return {2 * out * static_cast<double>(product(node.inputs[0].shape(), d.lhs_contract)),
+              bytes};
     },
     .cases = cases,
 };
 
-Tensor dot_general(const Tensor& lhs, const Tensor& rhs, const DotDims& dims, std::optional<DType> dtype, const Loc& loc) {
+Tensor dot_general(const Tensor& lhs, const Tensor& rhs, const DotDims& dims,
+                   std::optional<DType> dtype, const Loc& loc) {
   return record1(op_dot_general, {lhs, rhs}, attrs_of(dims, dtype.value_or(lhs.dtype())), loc);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const Loc& loc) {
-  if (a.rank() < 2 || b.rank() < 2) throw Error("matmul", "expects matrices, got {} and {}", to_string(a.type()), to_string(b.type()));
+  if (a.rank() < 2 || b.rank() < 2)
+    throw Error("matmul", "expects matrices, got {} and {}", to_string(a.type()),
+                to_string(b.type()));
   DotDims dims{{}, {}, {a.rank() - 1}, {b.rank() - 2}};
   for (int d = 0; d < b.rank() - 2; ++d) {
     dims.lhs_batch.push_back(d);
@@ -185,7 +214,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, const Loc& loc) {
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const Loc& loc) {
   if (weight.rank() != 2 || x.rank() < 1 || x.dim(-1) != weight.dim(1)) {
-    throw Error("linear", "weight {} does not fit an input of {} ({})", to_string(weight.type()), to_string(x.type()), to_string(loc));
+    throw Error("linear", "weight {} does not fit an input of {} ({})", to_string(weight.type()),
+                to_string(x.type()), to_string(loc));
   }
   Tensor y = dot_general(x, weight, {{}, {}, {x.rank() - 1}, {1}}, {}, loc);
   return bias.defined() ? add(y, convert(bias, y.dtype()), loc) : y;

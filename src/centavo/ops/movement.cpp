@@ -1,4 +1,5 @@
-// reshape, transpose, broadcast_in_dim, slice, pad and concatenate. Each eval maps output positions to input ones.
+// reshape, transpose, broadcast_in_dim, slice, pad and concatenate. Each eval maps output positions
+// to input ones.
 #include "centavo/ops/movement.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace centavo {
 namespace {
 
-// An output whose element at each index is the input's element at source(index); a negative position is skipped.
+// An output whose element at each index is the input's element at source(index); a negative
+// position is skipped.
 template <class Source>
 Array gather(const Array& in, const TensorType& type, Source source) {
   Array out(type);
@@ -18,8 +20,10 @@ Array gather(const Array& in, const TensorType& type, Source source) {
   for (IndexIterator it(type.shape); it.valid(); it.next(), ++i) {
     int64_t at = source(it.index());
     if (at < 0) continue;
-    if (out.floating()) out.reals[i] = in.reals[static_cast<size_t>(at)];
-    else out.wholes[i] = in.wholes[static_cast<size_t>(at)];
+    if (out.floating())
+      out.reals[i] = in.reals[static_cast<size_t>(at)];
+    else
+      out.wholes[i] = in.wholes[static_cast<size_t>(at)];
   }
   return out;
 }
@@ -29,10 +33,16 @@ Cost moved_bytes(const Node& node) {
   for (const TensorType& type : node.types) bytes += 2 * static_cast<double>(type.bytes());
   return {0, bytes};
 }
-Cost free_of_charge(const Node&) { return {}; }
+Cost free_of_charge(const Node&) {
+  return {};
+}
 
 Case case_of(std::string label, Shape shape, Attrs attrs, DType dtype = DType::kF32) {
-  return {std::move(label), {{{dtype, std::move(shape)}, -2, 2}}, std::move(attrs), 0, is_floating(dtype)};
+  return {std::move(label),
+          {{{dtype, std::move(shape)}, -2, 2}},
+          std::move(attrs),
+          0,
+          is_floating(dtype)};
 }
 
 using Ints = std::vector<int64_t>;
@@ -46,11 +56,14 @@ const Op op_reshape = {
       Shape shape(args.attrs.ints("shape"));
       if (std::any_of(shape.begin(), shape.end(), [](int64_t d) { return d < 0; }) ||
           shape.elements() != args.shape(0).elements()) {
-        args.fail("cannot make {} of {} ({} elements)", to_string(shape), to_string(args.type(0)), args.shape(0).elements());
+        args.fail("cannot make {} of {} ({} elements)", to_string(shape), to_string(args.type(0)),
+                  args.shape(0).elements());
       }
       return {{args.dtype(0), shape}};
     },
-    .vjp = [](const VjpArgs& a) -> std::vector<Tensor> { return {reshape(a.grads[0], a.inputs[0].shape().dims())}; },
+    .vjp = [](const VjpArgs& a) -> std::vector<Tensor> {
+      return {reshape(a.grads[0], a.inputs[0].shape().dims())};
+    },
     .eval = [](std::span<const Array> in, const Node& node) -> std::vector<Array> {
       Array out = in[0];
       out.type = node.types[0];
@@ -75,7 +88,8 @@ const Op op_transpose = {
       Ints identity(static_cast<size_t>(args.shape(0).rank()));
       std::iota(identity.begin(), identity.end(), 0);
       if (sorted != identity) {
-        args.fail("{} is no permutation of the dimensions of {}", to_string(Shape(permutation)), to_string(args.type(0)));
+        args.fail("{} is no permutation of the dimensions of {}", to_string(Shape(permutation)),
+                  to_string(args.type(0)));
       }
       Ints dims;
       for (int64_t p : permutation) dims.push_back(args.shape(0)[static_cast<int>(p)]);
@@ -84,7 +98,8 @@ const Op op_transpose = {
     .vjp = [](const VjpArgs& a) -> std::vector<Tensor> {
       const Ints& permutation = a.attrs.ints("permutation");
       Ints inverse(permutation.size());
-      for (size_t i = 0; i < permutation.size(); ++i) inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
+      for (size_t i = 0; i < permutation.size(); ++i)
+        inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
       return {transpose(a.grads[0], inverse)};
     },
     .eval = [](std::span<const Array> in, const Node& node) -> std::vector<Array> {
@@ -92,17 +107,19 @@ const Op op_transpose = {
       Ints strides = in[0].type.shape.strides();
       return {gather(in[0], node.types[0], [&](const Ints& index) {
         int64_t at = 0;
-        for (size_t i = 0; i < index.size(); ++i) at += index[i] * strides[static_cast<size_t>(permutation[i])];
+        for (size_t i = 0; i < index.size(); ++i)
+          at += index[i] * strides[static_cast<size_t>(permutation[i])];
         return at;
       })};
     },
     .cost = moved_bytes,
     .cases = []() -> std::vector<Case> {
-      return {case_of("matrix", {17, 33}, Attrs().set("permutation", Ints{1, 0})),
-              case_of("matrix_bf16", {33, 17}, Attrs().set("permutation", Ints{1, 0}), DType::kBF16),
-              case_of("heads", {2, 5, 3, 4}, Attrs().set("permutation", Ints{0, 2, 1, 3})),
-              case_of("rotate", {3, 5, 7}, Attrs().set("permutation", Ints{2, 0, 1})),
-              case_of("i32", {3, 2}, Attrs().set("permutation", Ints{1, 0}), DType::kI32)};
+      return {
+          case_of("matrix", {17, 33}, Attrs().set("permutation", Ints{1, 0})),
+          case_of("matrix_bf16", {33, 17}, Attrs().set("permutation", Ints{1, 0}), DType::kBF16),
+          case_of("heads", {2, 5, 3, 4}, Attrs().set("permutation", Ints{0, 2, 1, 3})),
+          case_of("rotate", {3, 5, 7}, Attrs().set("permutation", Ints{2, 0, 1})),
+          case_of("i32", {3, 2}, Attrs().set("permutation", Ints{1, 0}), DType::kI32)};
     },
 };
 
@@ -118,7 +135,9 @@ const Op op_broadcast_in_dim = {
         fits = dims[i] >= 0 && dims[i] < shape.rank() && (i == 0 || dims[i] > dims[i - 1]) &&
                (extent == 1 || extent == shape[static_cast<int>(dims[i])]);
       }
-      if (!fits) args.fail("{} does not broadcast to {} along {}", to_string(args.type(0)), to_string(shape), to_string(Shape(dims)));
+      if (!fits)
+        args.fail("{} does not broadcast to {} along {}", to_string(args.type(0)), to_string(shape),
+                  to_string(Shape(dims)));
       return {{args.dtype(0), shape}};
     },
     .vjp = [](const VjpArgs& a) -> std::vector<Tensor> {
@@ -128,7 +147,8 @@ const Op op_broadcast_in_dim = {
       Ints summed;
       for (int d = 0; d < out.rank(); ++d) {
         auto at = std::find(dims.begin(), dims.end(), d);
-        if (at == dims.end() || (in[static_cast<int>(at - dims.begin())] == 1 && out[d] != 1)) summed.push_back(d);
+        if (at == dims.end() || (in[static_cast<int>(at - dims.begin())] == 1 && out[d] != 1))
+          summed.push_back(d);
       }
       return {reshape(sum(a.grads[0], summed), in.dims())};
     },
@@ -144,13 +164,17 @@ const Op op_broadcast_in_dim = {
         return at;
       })};
     },
-    .cost = [](const Node& node) -> Cost { return {0, static_cast<double>(node.types[0].bytes())}; },
+    .cost = [](const Node& node) -> Cost {
+      return {0, static_cast<double>(node.types[0].bytes())};
+    },
     .cases = []() -> std::vector<Case> {
       return {case_of("scalar", {}, Attrs().set("shape", Ints{3, 5}).set("dims", Ints{})),
               case_of("row", {17}, Attrs().set("shape", Ints{5, 17}).set("dims", Ints{1})),
               case_of("column", {5}, Attrs().set("shape", Ints{5, 17}).set("dims", Ints{0})),
-              case_of("ones", {3, 1, 4}, Attrs().set("shape", Ints{3, 6, 4}).set("dims", Ints{0, 1, 2})),
-              case_of("bf16", {4}, Attrs().set("shape", Ints{2, 4, 3}).set("dims", Ints{1}), DType::kBF16)};
+              case_of("ones", {3, 1, 4},
+                      Attrs().set("shape", Ints{3, 6, 4}).set("dims", Ints{0, 1, 2})),
+              case_of("bf16", {4}, Attrs().set("shape", Ints{2, 4, 3}).set("dims", Ints{1}),
+                      DType::kBF16)};
     },
 };
 
@@ -158,17 +182,19 @@ const Op op_slice = {
     .name = "slice",
     .infer = [](const InferArgs& args) -> std::vector<TensorType> {
       args.expect_inputs(1);
-      const Ints &start = args.attrs.ints("start"), &limit = args.attrs.ints("limit"), &strides = args.attrs.ints("strides");
+      const Ints &start = args.attrs.ints("start"), &limit = args.attrs.ints("limit"),
+                 &strides = args.attrs.ints("strides");
       auto rank = static_cast<size_t>(args.shape(0).rank());
       bool fits = start.size() == rank && limit.size() == rank && strides.size() == rank;
       Ints dims;
       for (size_t d = 0; fits && d < rank; ++d) {
-        fits = start[d] >= 0 && start[d] <= limit[d] && limit[d] <= args.shape(0)[static_cast<int>(d)] && strides[d] > 0;
+        fits = start[d] >= 0 && start[d] <= limit[d] &&
+               limit[d] <= args.shape(0)[static_cast<int>(d)] && strides[d] > 0;
         if (fits) dims.push_back((limit[d] - start[d] + strides[d] - 1) / strides[d]);
       }
       if (!fits) {
-        args.fail("[{} to {} by {}] is outside {}", to_string(Shape(start)), to_string(Shape(limit)),
-                  to_string(Shape(strides)), to_string(args.type(0)));
+        args.fail("[{} to {} by {}] is outside {}", to_string(Shape(start)),
+                  to_string(Shape(limit)), to_string(Shape(strides)), to_string(args.type(0)));
       }
       return {{args.dtype(0), Shape(dims)}};
     },
@@ -188,7 +214,8 @@ const Op op_slice = {
       Ints in_strides = in[0].type.shape.strides();
       return {gather(in[0], node.types[0], [&](const Ints& index) {
         int64_t at = 0;
-        for (size_t d = 0; d < index.size(); ++d) at += (start[d] + index[d] * strides[d]) * in_strides[d];
+        for (size_t d = 0; d < index.size(); ++d)
+          at += (start[d] + index[d] * strides[d]) * in_strides[d];
         return at;
       })};
     },
@@ -197,9 +224,10 @@ const Op op_slice = {
       auto attrs = [](Ints start, Ints limit, Ints strides) {
         return Attrs().set("start", start).set("limit", limit).set("strides", strides);
       };
-      return {case_of("inner", {5, 17}, attrs({1, 3}, {4, 10}, {1, 1})),
-              case_of("strided", {7, 9}, attrs({0, 1}, {7, 9}, {2, 3})),
-              case_of("first_token", {2, 5, 3}, attrs({0, 0, 0}, {2, 1, 3}, {1, 1, 1}), DType::kBF16)};
+      return {
+          case_of("inner", {5, 17}, attrs({1, 3}, {4, 10}, {1, 1})),
+          case_of("strided", {7, 9}, attrs({0, 1}, {7, 9}, {2, 3})),
+          case_of("first_token", {2, 5, 3}, attrs({0, 0, 0}, {2, 1, 3}, {1, 1, 1}), DType::kBF16)};
     },
 };
 
@@ -207,7 +235,8 @@ const Op op_pad = {
     .name = "pad",
     .infer = [](const InferArgs& args) -> std::vector<TensorType> {
       args.expect_inputs(1);
-      const Ints &low = args.attrs.ints("low"), &high = args.attrs.ints("high"), &interior = args.attrs.ints("interior");
+      const Ints &low = args.attrs.ints("low"), &high = args.attrs.ints("high"),
+                 &interior = args.attrs.ints("interior");
       auto rank = static_cast<size_t>(args.shape(0).rank());
       bool fits = low.size() == rank && high.size() == rank && interior.size() == rank;
       Ints dims;
@@ -216,11 +245,13 @@ const Op op_pad = {
         int64_t extent = args.shape(0)[static_cast<int>(d)];
         dims.push_back(low[d] + high[d] + extent + std::max<int64_t>(0, extent - 1) * interior[d]);
       }
-      if (!fits) args.fail("expects non-negative padding for each dimension of {}", to_string(args.type(0)));
+      if (!fits)
+        args.fail("expects non-negative padding for each dimension of {}", to_string(args.type(0)));
       return {{args.dtype(0), Shape(dims)}};
     },
     .vjp = [](const VjpArgs& a) -> std::vector<Tensor> {
-      const Ints &low = a.attrs.ints("low"), &high = a.attrs.ints("high"), &interior = a.attrs.ints("interior");
+      const Ints &low = a.attrs.ints("low"), &high = a.attrs.ints("high"),
+                 &interior = a.attrs.ints("interior");
       Ints limit, strides;
       for (size_t d = 0; d < low.size(); ++d) {
         limit.push_back(a.grads[0].shape().dims()[d] - high[d]);
@@ -239,15 +270,21 @@ const Op op_pad = {
         Ints index = it.index();
         for (size_t d = 0; d < index.size(); ++d) index[d] = low[d] + index[d] * (interior[d] + 1);
         auto to = static_cast<size_t>(offset_of(out.type.shape, index));
-        if (out.floating()) out.reals[to] = in[0].reals[static_cast<size_t>(from)];
-        else out.wholes[to] = in[0].wholes[static_cast<size_t>(from)];
+        if (out.floating())
+          out.reals[to] = in[0].reals[static_cast<size_t>(from)];
+        else
+          out.wholes[to] = in[0].wholes[static_cast<size_t>(from)];
       }
       return {out};
     },
     .cost = moved_bytes,
     .cases = []() -> std::vector<Case> {
       auto attrs = [](double value, Ints low, Ints high, Ints interior) {
-        return Attrs().set("value", value).set("low", low).set("high", high).set("interior", interior);
+        return Attrs()
+            .set("value", value)
+            .set("low", low)
+            .set("high", high)
+            .set("interior", interior);
       };
       return {case_of("edges", {3, 5}, attrs(0.5, {1, 0}, {2, 3}, {0, 0})),
               case_of("interior", {4}, attrs(0, {0}, {1}, {2}), DType::kBF16)};
@@ -265,7 +302,9 @@ const Op op_concatenate = {
         Ints other = args.shape(i).dims();
         bool fits = other.size() == dims.size() && args.dtype(i) == args.dtype(0);
         for (size_t d = 0; fits && d < dims.size(); ++d) fits = d == axis || other[d] == dims[d];
-        if (!fits) args.fail("{} and {} differ outside axis {}", to_string(args.type(0)), to_string(args.type(i)), axis);
+        if (!fits)
+          args.fail("{} and {} differ outside axis {}", to_string(args.type(0)),
+                    to_string(args.type(i)), axis);
         dims[axis] += other[axis];
       }
       return {{args.dtype(0), Shape(dims)}};
@@ -290,8 +329,10 @@ const Op op_concatenate = {
           Ints index = it.index();
           index[axis] += start;
           auto to = static_cast<size_t>(offset_of(out.type.shape, index));
-          if (out.floating()) out.reals[to] = part.reals[from];
-          else out.wholes[to] = part.wholes[from];
+          if (out.floating())
+            out.reals[to] = part.reals[from];
+          else
+            out.wholes[to] = part.wholes[from];
         }
         start += part.type.shape.dims()[axis];
       }
@@ -301,8 +342,14 @@ const Op op_concatenate = {
     .cases = []() -> std::vector<Case> {
       std::vector<Case> list;
       for (DType d : {DType::kF32, DType::kBF16}) {
-        list.push_back({fmt::format("tokens_{}", name_of(d)), {{{d, {2, 1, 5}}}, {{d, {2, 4, 5}}}}, Attrs().set("axis", 1), 0});
-        list.push_back({fmt::format("three_{}", name_of(d)), {{{d, {2, 3}}}, {{d, {2, 1}}}, {{d, {2, 7}}}}, Attrs().set("axis", 1), 0});
+        list.push_back({fmt::format("tokens_{}", name_of(d)),
+                        {{{d, {2, 1, 5}}}, {{d, {2, 4, 5}}}},
+                        Attrs().set("axis", 1),
+                        0});
+        list.push_back({fmt::format("three_{}", name_of(d)),
+                        {{{d, {2, 3}}}, {{d, {2, 1}}}, {{d, {2, 7}}}},
+                        Attrs().set("axis", 1),
+                        0});
       }
       return list;
     },
@@ -320,12 +367,16 @@ Tensor reshape(const Tensor& x, std::vector<int64_t> shape, const Loc& loc) {
 }
 
 Tensor transpose(const Tensor& x, std::vector<int64_t> permutation, const Loc& loc) {
-  if (std::is_sorted(permutation.begin(), permutation.end()) && static_cast<int>(permutation.size()) == x.rank()) return x;
+  if (std::is_sorted(permutation.begin(), permutation.end()) &&
+      static_cast<int>(permutation.size()) == x.rank())
+    return x;
   return record1(op_transpose, {x}, Attrs().set("permutation", std::move(permutation)), loc);
 }
 
-Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, std::vector<int64_t> dims, const Loc& loc) {
-  return record1(op_broadcast_in_dim, {x}, Attrs().set("shape", shape.dims()).set("dims", std::move(dims)), loc);
+Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, std::vector<int64_t> dims,
+                        const Loc& loc) {
+  return record1(op_broadcast_in_dim, {x},
+                 Attrs().set("shape", shape.dims()).set("dims", std::move(dims)), loc);
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape, const Loc& loc) {
@@ -340,16 +391,23 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view topic, c
   for (int i = 1; i <= static_cast<int>(dims.size()); ++i) {
     int64_t x = i <= a.rank() ? a[-i] : 1, y = i <= b.rank() ? b[-i] : 1;
     if (x != y && x != 1 && y != 1) {
-      throw Error(topic, "{} and {} do not broadcast ({})", to_string(a), to_string(b), to_string(loc));
+      throw Error(topic, "{} and {} do not broadcast ({})", to_string(a), to_string(b),
+                  to_string(loc));
     }
     dims[dims.size() - static_cast<size_t>(i)] = x == 1 ? y : x;
   }
   return Shape(dims);
 }
 
-Tensor slice(const Tensor& x, std::vector<int64_t> start, std::vector<int64_t> limit, std::vector<int64_t> strides, const Loc& loc) {
+Tensor slice(const Tensor& x, std::vector<int64_t> start, std::vector<int64_t> limit,
+             std::vector<int64_t> strides, const Loc& loc) {
   if (strides.empty()) strides.assign(start.size(), 1);
-  return record1(op_slice, {x}, Attrs().set("start", std::move(start)).set("limit", std::move(limit)).set("strides", std::move(strides)), loc);
+  return record1(op_slice, {x},
+                 Attrs()
+                     .set("start", std::move(start))
+                     .set("limit", std::move(limit))
+                     .set("strides", std::move(strides)),
+                 loc);
 }
 
 Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t limit, const Loc& loc) {
@@ -361,9 +419,16 @@ Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t limit, const
   return slice(x, starts, limits, {}, loc);
 }
 
-Tensor pad(const Tensor& x, double value, std::vector<int64_t> low, std::vector<int64_t> high, std::vector<int64_t> interior, const Loc& loc) {
+Tensor pad(const Tensor& x, double value, std::vector<int64_t> low, std::vector<int64_t> high,
+           std::vector<int64_t> interior, const Loc& loc) {
   if (interior.empty()) interior.assign(low.size(), 0);
-  return record1(op_pad, {x}, Attrs().set("value", value).set("low", std::move(low)).set("high", std::move(high)).set("interior", std::move(interior)), loc);
+  return record1(op_pad, {x},
+                 Attrs()
+                     .set("value", value)
+                     .set("low", std::move(low))
+                     .set("high", std::move(high))
+                     .set("interior", std::move(interior)),
+                 loc);
 }
 
 Tensor concatenate(const std::vector<Tensor>& parts, int axis, const Loc& loc) {

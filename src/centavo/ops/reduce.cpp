@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "centavo/ops/elementwise.h"
 #include "centavo/ops/creation.h"
+#include "centavo/ops/elementwise.h"
 #include "centavo/ops/movement.h"
 #include "centavo/ops/registry.h"
 
@@ -15,7 +15,9 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-bool contains(const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
+bool contains(const Ints& dims, int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
 
 // Broadcasts a reduced value back over the dimensions that went.
 Tensor spread(const Tensor& reduced, const Shape& shape, const Ints& dims) {
@@ -48,9 +50,12 @@ std::vector<Array> eval(std::span<const Array> in, const Node& node) {
     }
     auto to = static_cast<size_t>(offset_of(out.type.shape, index));
     if (out.floating()) {
-      out.reals[to] = started[to] ? combine(kind, out.reals[to], in[0].reals[from]) : in[0].reals[from];
+      out.reals[to] =
+          started[to] ? combine(kind, out.reals[to], in[0].reals[from]) : in[0].reals[from];
     } else {
-      out.wholes[to] = started[to] ? wrap(out.type.dtype, combine(kind, out.wholes[to], in[0].wholes[from])) : in[0].wholes[from];
+      out.wholes[to] = started[to]
+                           ? wrap(out.type.dtype, combine(kind, out.wholes[to], in[0].wholes[from]))
+                           : in[0].wholes[from];
     }
     started[to] = true;
   }
@@ -73,9 +78,12 @@ std::vector<Case> cases() {
   std::vector<Case> list;
   for (const char* kind : {"add", "max", "min"}) {
     for (DType dtype : {DType::kF32, DType::kBF16, DType::kI32}) {
-      for (Ints dims : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 1}, Ints{1, 2}, Ints{0, 1, 2}, Ints{0, 2}}) {
+      for (Ints dims :
+           {Ints{0}, Ints{1}, Ints{2}, Ints{0, 1}, Ints{1, 2}, Ints{0, 1, 2}, Ints{0, 2}}) {
         list.push_back({fmt::format("{}_{}_{}", kind, name_of(dtype), to_string(Shape(dims))),
-                        {{{dtype, {5, 17, 33}}, -3, 3}}, Attrs().set("kind", kind).set("dims", dims), 1e-5,
+                        {{{dtype, {5, 17, 33}}, -3, 3}},
+                        Attrs().set("kind", kind).set("dims", dims),
+                        1e-5,
                         is_floating(dtype) && dims.size() < 3});
       }
     }
@@ -110,7 +118,8 @@ const Op op_reduce = {
       Ints kept;
       for (size_t i = 0; i < dims.size(); ++i) {
         if (dims[i] < 0 || dims[i] >= args.shape(0).rank() || (i > 0 && dims[i] <= dims[i - 1])) {
-          args.fail("dimensions {} are not distinct dimensions of {}", to_string(Shape(dims)), to_string(args.type(0)));
+          args.fail("dimensions {} are not distinct dimensions of {}", to_string(Shape(dims)),
+                    to_string(args.type(0)));
         }
       }
       for (int d = 0; d < args.shape(0).rank(); ++d) {
@@ -122,20 +131,31 @@ const Op op_reduce = {
     .eval = eval,
     .cost = [](const Node& node) -> Cost {
       const TensorType& in = node.inputs[0].type();
-      return {static_cast<double>(in.shape.elements()), static_cast<double>(in.bytes() + node.types[0].bytes())};
+      return {static_cast<double>(in.shape.elements()),
+              static_cast<double>(in.bytes() + node.types[0].bytes())};
     },
     .cases = cases,
 };
 
-Tensor sum(const Tensor& x, std::vector<int64_t> dims, bool keep, const Loc& loc) { return reduce(x, "add", std::move(dims), keep, loc); }
-Tensor sum(const Tensor& x, const Loc& loc) { return reduce(x, "add", all_dims(x), false, loc); }
-Tensor max(const Tensor& x, std::vector<int64_t> dims, bool keep, const Loc& loc) { return reduce(x, "max", std::move(dims), keep, loc); }
-Tensor min(const Tensor& x, std::vector<int64_t> dims, bool keep, const Loc& loc) { return reduce(x, "min", std::move(dims), keep, loc); }
+Tensor sum(const Tensor& x, std::vector<int64_t> dims, bool keep, const Loc& loc) {
+  return reduce(x, "add", std::move(dims), keep, loc);
+}
+Tensor sum(const Tensor& x, const Loc& loc) {
+  return reduce(x, "add", all_dims(x), false, loc);
+}
+Tensor max(const Tensor& x, std::vector<int64_t> dims, bool keep, const Loc& loc) {
+  return reduce(x, "max", std::move(dims), keep, loc);
+}
+Tensor min(const Tensor& x, std::vector<int64_t> dims, bool keep, const Loc& loc) {
+  return reduce(x, "min", std::move(dims), keep, loc);
+}
 Tensor mean(const Tensor& x, std::vector<int64_t> dims, bool keep, const Loc& loc) {
   int64_t count = 1;
   for (int64_t d : dims) count *= x.dim(static_cast<int>(d));
   return sum(x, std::move(dims), keep, loc) * (1.0 / static_cast<double>(count));
 }
-Tensor mean(const Tensor& x, const Loc& loc) { return mean(x, all_dims(x), false, loc); }
+Tensor mean(const Tensor& x, const Loc& loc) {
+  return mean(x, all_dims(x), false, loc);
+}
 
 }  // namespace centavo

@@ -15,7 +15,9 @@ constexpr std::array kOps = {
 
 }  // namespace
 
-std::span<const Op* const> all_ops() { return kOps; }
+std::span<const Op* const> all_ops() {
+  return kOps;
+}
 
 const Op* find_op(std::string_view name) {
   auto at = std::find_if(kOps.begin(), kOps.end(), [&](const Op* op) { return op->name == name; });

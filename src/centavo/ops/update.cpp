@@ -19,10 +19,12 @@ std::vector<TensorType> infer(const InferArgs& args, size_t states, int64_t hype
   args.expect_inputs(states + 3);
   for (size_t i = 0; i < states + 2; ++i) {
     if (args.shape(i) != args.shape(0) || !is_floating(args.dtype(i))) {
-      args.fail("parameter {} and {} {} differ", to_string(args.type(0)), i == 1 ? "gradient" : "state", to_string(args.type(i)));
+      args.fail("parameter {} and {} {} differ", to_string(args.type(0)),
+                i == 1 ? "gradient" : "state", to_string(args.type(i)));
     }
   }
-  if (args.shape(states + 2) != Shape{hypers}) args.fail("expects hyperparameters f32[{}], got {}", hypers, to_string(args.type(states + 2)));
+  if (args.shape(states + 2) != Shape{hypers})
+    args.fail("expects hyperparameters f32[{}], got {}", hypers, to_string(args.type(states + 2)));
   std::vector<TensorType> types = {args.type(0)};
   for (size_t i = 0; i < states; ++i) types.push_back(args.type(2 + i));
   return types;
@@ -31,11 +33,15 @@ std::vector<TensorType> infer(const InferArgs& args, size_t states, int64_t hype
 std::vector<Tensor> decompose_adam(std::span<const Tensor> in, const Attrs& attrs) {
   DType d = statistics_dtype(in[0].dtype());
   Tensor p = convert(in[0], d), g = convert(in[1], d), m = convert(in[2], d), v = convert(in[3], d);
-  double beta1 = attrs.real("beta1"), beta2 = attrs.real("beta2"), decay = attrs.real("weight_decay");
-  Tensor step_size = hyper_value(in[4], 0, p), correction = hyper_value(in[4], 1, p), lr = hyper_value(in[4], 2, p);
+  double beta1 = attrs.real("beta1"), beta2 = attrs.real("beta2"),
+         decay = attrs.real("weight_decay");
+  Tensor step_size = hyper_value(in[4], 0, p), correction = hyper_value(in[4], 1, p),
+         lr = hyper_value(in[4], 2, p);
   if (decay != 0) {
-    if (attrs.flag("decoupled")) p = p - lr * decay * p;
-    else g = g + p * decay;
+    if (attrs.flag("decoupled"))
+      p = p - lr * decay * p;
+    else
+      g = g + p * decay;
   }
   m = m * beta1 + g * (1 - beta1);
   v = v * beta2 + g * g * (1 - beta2);
@@ -64,34 +70,59 @@ Cost cost(const Node& node) {
 }
 
 Attrs adam_attrs(const AdamOptions& o) {
-  return Attrs().set("beta1", o.beta1).set("beta2", o.beta2).set("eps", o.eps).set("weight_decay", o.weight_decay).set("decoupled", o.decoupled);
+  return Attrs()
+      .set("beta1", o.beta1)
+      .set("beta2", o.beta2)
+      .set("eps", o.eps)
+      .set("weight_decay", o.weight_decay)
+      .set("decoupled", o.decoupled);
 }
 Attrs sgd_attrs(const SgdOptions& o) {
-  return Attrs().set("momentum", o.momentum).set("dampening", o.dampening).set("weight_decay", o.weight_decay).set("nesterov", o.nesterov);
+  return Attrs()
+      .set("momentum", o.momentum)
+      .set("dampening", o.dampening)
+      .set("weight_decay", o.weight_decay)
+      .set("nesterov", o.nesterov);
 }
 
 std::vector<Case> adam_cases() {
   std::vector<Case> list;
   for (DType d : {DType::kF32, DType::kBF16}) {
-    for (AdamOptions options : {AdamOptions{}, AdamOptions{.weight_decay = 0.1}, AdamOptions{.weight_decay = 0.1, .decoupled = true}}) {
+    for (AdamOptions options : {AdamOptions{}, AdamOptions{.weight_decay = 0.1},
+                                AdamOptions{.weight_decay = 0.1, .decoupled = true}}) {
       for (Shape s : {Shape{}, Shape{3, 17}, Shape{1000}}) {
-        list.push_back({fmt::format("{}_{}{}", to_string(TensorType{d, s}), options.weight_decay, options.decoupled ? "w" : ""),
-                        {{{d, s}}, {{d, s}}, {{d, s}}, {{d, s}, 0.1, 1}, {{DType::kF32, {3}}, 0.01, 0.2}}, adam_attrs(options), 1e-5, false});
+        list.push_back(
+            {fmt::format("{}_{}{}", to_string(TensorType{d, s}), options.weight_decay,
+                         options.decoupled ? "w" : ""),
+             {{{d, s}}, {{d, s}}, {{d, s}}, {{d, s}, 0.1, 1}, {{DType::kF32, {3}}, 0.01, 0.2}},
+             adam_attrs(options),
+             1e-5,
+             false});
       }
     }
   }
-  list.push_back({"f32_master_bf16_gradient", {{{DType::kF32, {3, 17}}}, {{DType::kBF16, {3, 17}}}, {{DType::kF32, {3, 17}}},
-                  {{DType::kF32, {3, 17}}, 0.1, 1}, {{DType::kF32, {3}}, 0.01, 0.2}}, adam_attrs({}), 1e-5, false});
+  list.push_back({"f32_master_bf16_gradient",
+                  {{{DType::kF32, {3, 17}}},
+                   {{DType::kBF16, {3, 17}}},
+                   {{DType::kF32, {3, 17}}},
+                   {{DType::kF32, {3, 17}}, 0.1, 1},
+                   {{DType::kF32, {3}}, 0.01, 0.2}},
+                  adam_attrs({}),
+                  1e-5,
+                  false});
   return list;
 }
 
 std::vector<Case> sgd_cases() {
   std::vector<Case> list;
-  for (SgdOptions options : {SgdOptions{}, SgdOptions{.momentum = 0.9, .weight_decay = 0.1}, SgdOptions{.momentum = 0.9, .nesterov = true}}) {
+  for (SgdOptions options : {SgdOptions{}, SgdOptions{.momentum = 0.9, .weight_decay = 0.1},
+                             SgdOptions{.momentum = 0.9, .nesterov = true}}) {
     std::vector<CaseInput> inputs = {{{DType::kF32, {3, 17}}}, {{DType::kF32, {3, 17}}}};
     if (options.momentum != 0) inputs.push_back({{DType::kF32, {3, 17}}});
     inputs.push_back({{DType::kF32, {1}}, 0.01, 0.2});
-    list.push_back({fmt::format("momentum{}{}", options.momentum, options.nesterov ? "_nesterov" : ""), inputs, sgd_attrs(options), 1e-5, false});
+    list.push_back(
+        {fmt::format("momentum{}{}", options.momentum, options.nesterov ? "_nesterov" : ""), inputs,
+         sgd_attrs(options), 1e-5, false});
   }
   return list;
 }
@@ -116,14 +147,16 @@ const Op op_sgd_update = {
     .cases = sgd_cases,
 };
 
-AdamResult adam_update(const Tensor& parameter, const Tensor& gradient, const Tensor& m, const Tensor& v, const Tensor& hyper,
-                       const AdamOptions& options, const Loc& loc) {
-  std::vector<Tensor> out = record(op_adam_update, {parameter, gradient, m, v, hyper}, adam_attrs(options), loc);
+AdamResult adam_update(const Tensor& parameter, const Tensor& gradient, const Tensor& m,
+                       const Tensor& v, const Tensor& hyper, const AdamOptions& options,
+                       const Loc& loc) {
+  std::vector<Tensor> out =
+      record(op_adam_update, {parameter, gradient, m, v, hyper}, adam_attrs(options), loc);
   return {out[0], out[1], out[2]};
 }
 
-SgdResult sgd_update(const Tensor& parameter, const Tensor& gradient, const Tensor& momentum, const Tensor& hyper,
-                     const SgdOptions& options, const Loc& loc) {
+SgdResult sgd_update(const Tensor& parameter, const Tensor& gradient, const Tensor& momentum,
+                     const Tensor& hyper, const SgdOptions& options, const Loc& loc) {
   std::vector<Tensor> inputs = {parameter, gradient};
   if (options.momentum != 0) inputs.push_back(momentum);
   inputs.push_back(hyper);
