@@ -8,13 +8,21 @@
 namespace centavo {
 namespace {
 
-// Nodes whose results only leave the graph: running them as soon as their inputs are there frees
-// those inputs.
+// Ops of the tail end of a step: what turns a finished gradient into the new parameter.
+bool belongs_to_updates(const Node& node) {
+  const Op* op = node.op;
+  if (op == &op_fusion) return node.attrs.text("kind") == "loop";
+  return op->elementwise || op == &op_adam_update || op == &op_sgd_update ||
+         op == &op_broadcast_in_dim || op == &op_reshape || op == &op_constant || op == &op_slice;
+}
+
+// Nodes that only lead out of the graph through such ops: running them as soon as they can frees
+// gradients.
 std::vector<bool> only_leave(const Graph& graph, const std::vector<std::vector<int>>& users) {
   std::vector<bool> leaves(graph.nodes.size(), false);
   for (size_t i = graph.nodes.size(); i-- > 0;) {
-    if (graph.nodes[i]->op == &op_input) continue;
-    leaves[i] = std::all_of(users[i].begin(), users[i].end(),
+    leaves[i] = belongs_to_updates(*graph.nodes[i]) &&
+                std::all_of(users[i].begin(), users[i].end(),
                             [&](int user) { return leaves[static_cast<size_t>(user)]; });
   }
   return leaves;
