@@ -178,6 +178,36 @@ const Op op_broadcast_in_dim = {
     },
 };
 
+const Op op_reverse = {
+    .name = "reverse",
+    .infer = [](const InferArgs& args) -> std::vector<TensorType> {
+      args.expect_inputs(1);
+      for (int64_t d : args.attrs.ints("dims")) {
+        if (d < 0 || d >= args.shape(0).rank())
+          args.fail("dimension {} is outside {}", d, to_string(args.type(0)));
+      }
+      return {args.type(0)};
+    },
+    .vjp = [](const VjpArgs& a) -> std::vector<Tensor> {
+      return {reverse(a.grads[0], a.attrs.ints("dims"))};
+    },
+    .eval = [](std::span<const Array> in, const Node& node) -> std::vector<Array> {
+      const Shape& shape = in[0].type.shape;
+      return {gather(in[0], node.types[0], [&](Ints index) {
+        for (int64_t d : node.attrs.ints("dims")) {
+          auto at = static_cast<size_t>(d);
+          index[at] = shape.dims()[at] - 1 - index[at];
+        }
+        return offset_of(shape, index);
+      })};
+    },
+    .cost = moved_bytes,
+    .cases = []() -> std::vector<Case> {
+      return {case_of("kernel", {4, 3, 3, 2}, Attrs().set("dims", Ints{1, 2})),
+              case_of("bf16", {5}, Attrs().set("dims", Ints{0}), DType::kBF16)};
+    },
+};
+
 const Op op_slice = {
     .name = "slice",
     .infer = [](const InferArgs& args) -> std::vector<TensorType> {
@@ -429,6 +459,10 @@ Tensor pad(const Tensor& x, double value, std::vector<int64_t> low, std::vector<
                      .set("high", std::move(high))
                      .set("interior", std::move(interior)),
                  loc);
+}
+
+Tensor reverse(const Tensor& x, std::vector<int64_t> dims, const Loc& loc) {
+  return record1(op_reverse, {x}, Attrs().set("dims", std::move(dims)), loc);
 }
 
 Tensor concatenate(const std::vector<Tensor>& parts, int axis, const Loc& loc) {

@@ -31,6 +31,8 @@ Tensor slice_axis(const Tensor& x, int axis, int64_t start, int64_t limit,
 // negative amounts.
 Tensor pad(const Tensor& x, double value, std::vector<int64_t> low, std::vector<int64_t> high,
            std::vector<int64_t> interior = {}, const Loc& loc = Loc::current());
+// The elements in opposite order along each of `dims`.
+Tensor reverse(const Tensor& x, std::vector<int64_t> dims, const Loc& loc = Loc::current());
 Tensor concatenate(const std::vector<Tensor>& parts, int axis, const Loc& loc = Loc::current());
 
 }  // namespace centavo

@@ -1,6 +1,7 @@
 // All tensor functions.
 #pragma once
 
+#include "centavo/ops/conv.h"
 #include "centavo/ops/creation.h"
 #include "centavo/ops/elementwise.h"
 #include "centavo/ops/linear.h"
