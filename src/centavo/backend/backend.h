@@ -37,6 +37,17 @@ struct ExecutableInfo {
   int64_t planned_bytes() const { return argument_bytes + output_bytes + temporary_bytes; }
 };
 
+// Where the time of profiled runs went, one entry a kernel in launch order.
+struct KernelProfile {
+  std::string op;     // "dot_general", "fusion loop: add, gelu"
+  std::string scope;  // layer that recorded it
+  std::string type;   // of its first output
+  int64_t calls = 0;
+  double seconds = 0;           // of all calls
+  double start = 0;             // of the last call, from the start of its run
+  double flops = 0, bytes = 0;  // of one call, by the op's cost rule
+};
+
 class Executable {
  public:
   virtual ~Executable() = default;
@@ -44,6 +55,10 @@ class Executable {
   // Inputs that an output aliases (Graph::aliases) are consumed.
   virtual std::vector<BufferPtr> run(const std::vector<BufferPtr>& inputs) = 0;
   virtual const ExecutableInfo& info() const = 0;
+  // Times every kernel of the runs that follow; costs two clock reads a kernel.
+  virtual void set_profiling(bool) {}
+  // Of the runs so far; empty where a backend cannot tell.
+  virtual std::vector<KernelProfile> profile() const { return {}; }
 };
 
 class Backend {

@@ -145,7 +145,7 @@ CompiledFunction::Entry& CompiledFunction::entry(const std::vector<TensorType>& 
   return state_->entries.back().second;
 }
 
-Executable& CompiledFunction::executable(Entry& entry) {
+Executable& CompiledFunction::compiled(Entry& entry) {
   if (!entry.executable) entry.executable = cached_compile(entry.graph, state_->options.device);
   return *entry.executable;
 }
@@ -157,7 +157,7 @@ std::vector<Tensor> CompiledFunction::operator()(const std::vector<Tensor>& argu
   std::vector<TensorType> types;
   for (const Tensor& argument : arguments) types.push_back(argument.type());
   Entry& found = entry(types);
-  Executable& program = executable(found);
+  Executable& program = compiled(found);
   std::vector<BufferPtr> inputs = buffers_of(arguments);
   for (const BufferPtr& captured : buffers_of(found.captured)) inputs.push_back(captured);
   std::vector<BufferPtr> buffers = program.run(inputs);
@@ -172,9 +172,9 @@ std::vector<Tensor> CompiledFunction::operator()(const std::vector<Tensor>& argu
   return outputs;
 }
 
-const ExecutableInfo& CompiledFunction::prepare(const std::vector<TensorType>& types) {
+Executable& CompiledFunction::executable(const std::vector<TensorType>& types) {
   std::lock_guard lock(state_->mutex);
-  return executable(entry(types)).info();
+  return compiled(entry(types));
 }
 
 const Graph& CompiledFunction::graph(const std::vector<TensorType>& types) {

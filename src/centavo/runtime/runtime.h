@@ -72,7 +72,9 @@ class CompiledFunction {
   // still running).
   std::vector<Tensor> operator()(const std::vector<Tensor>& arguments);
   // Compiles for these argument types without running; the executable's facts.
-  const ExecutableInfo& prepare(const std::vector<TensorType>& types);
+  const ExecutableInfo& prepare(const std::vector<TensorType>& types) { return executable(types).info(); }
+  // The compiled program for these types: its profile, its facts.
+  Executable& executable(const std::vector<TensorType>& types);
   // The graph as recorded for these types, before any pass.
   const Graph& graph(const std::vector<TensorType>& types);
 
@@ -80,7 +82,7 @@ class CompiledFunction {
   struct Entry;
   struct State;
   Entry& entry(const std::vector<TensorType>& types);
-  Executable& executable(Entry& entry);
+  Executable& compiled(Entry& entry);
   std::shared_ptr<State> state_;
 };
 

@@ -1,7 +1,11 @@
 // The CPU's executable: launches in schedule order over an arena.
 #include "centavo/backend/cpu/executable.h"
 
+#include <algorithm>
+#include <fmt/ranges.h>
+
 #include "centavo/backend/cpu/host_buffer.h"
+#include "centavo/backend/cpu/regular_dots.h"
 #include "centavo/base/log.h"
 #include "centavo/base/timer.h"
 #include "centavo/ir/op.h"
@@ -49,6 +53,7 @@ class CpuExecutable : public Executable {
     for (const auto& node : graph_.nodes) {
       if (node->op == &op_input) continue;
       launches_.push_back({make_kernel(node, context), {}, {}});
+      profile_.push_back(profile_of(*node));
       for (const Tensor& input : node->inputs) launches_.back().inputs.push_back(place(input));
       for (size_t o = 0; o < node->types.size(); ++o)
         launches_.back().outputs.push_back(plan_.places[static_cast<size_t>(node->id)][o]);
@@ -85,6 +90,13 @@ class CpuExecutable : public Executable {
   }
 
   const ExecutableInfo& info() const override { return info_; }
+  void set_profiling(bool on) override {
+    worker_->submit([this, on] { profiling_ = on; });
+  }
+  std::vector<KernelProfile> profile() const override {
+    worker_->drain();
+    return profile_;
+  }
   ExecutableInfo& info() { return info_; }
   ~CpuExecutable() override { worker_->drain(); }
 
@@ -127,13 +139,43 @@ class CpuExecutable : public Executable {
           return arena + p.offset;
       }
     };
-    for (const Launch& launch : launches_) {
+    const Timer timer;
+    for (size_t i = 0; i < launches_.size(); ++i) {
+      const Launch& launch = launches_[i];
       inputs_.clear();
       outputs_.clear();
       for (const Place& p : launch.inputs) inputs_.push_back(address(p));
       for (const Place& p : launch.outputs) outputs_.push_back(address(p));
+      if (!profiling_) {
+        launch.kernel({inputs_, outputs_});
+        continue;
+      }
+      KernelProfile& profile = profile_[i];
+      profile.start = timer.seconds();
       launch.kernel({inputs_, outputs_});
+      profile.seconds += timer.seconds() - profile.start;
+      ++profile.calls;
     }
+  }
+
+  static KernelProfile profile_of(const Node& node) {
+    KernelProfile profile{std::string(node.op->name), node.scope, to_string(node.types[0])};
+    if (node.op == &op_fusion) profile.op = describe_fusion(node);
+    Cost cost = cost_of(node);
+    profile.flops = cost.flops;
+    profile.bytes = cost.bytes;
+    return profile;
+  }
+
+  // "fusion loop: add, erf, multiply": each op of the body once, in order.
+  static std::string describe_fusion(const Node& node) {
+    std::vector<std::string_view> names;
+    for (const auto& inner : node.attrs.graph("body").nodes) {
+      if (inner->op == &op_input || inner->op == &op_constant) continue;
+      if (std::find(names.begin(), names.end(), inner->op->name) == names.end())
+        names.push_back(inner->op->name);
+    }
+    return fmt::format("fusion {}: {}", node.attrs.text("kind"), fmt::join(names, ", "));
   }
 
   void describe() {
@@ -149,6 +191,8 @@ class CpuExecutable : public Executable {
   std::shared_ptr<Worker> worker_;
   MemoryPlan plan_;
   std::vector<Launch> launches_;
+  std::vector<KernelProfile> profile_;  // parallel to launches_; written by the worker only
+  bool profiling_ = false;              // the worker's
   ExecutableInfo info_;
   std::vector<const std::byte*> inputs_;  // scratch of execute(), which only the worker runs
   std::vector<std::byte*> outputs_;
