@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "centavo/backend/cpu/cpu_level.h"
 #include "centavo/base/dtype.h"
 
 namespace centavo::cpu {
@@ -25,7 +26,8 @@ struct AttentionSpec {
   bool causal = false;        // query token i sees the kv tokens j <= i
   DType dtype = DType::kF32;  // kF32 or kBF16, of all operands
   AttentionStrides q, k, v, out;
-  int threads = 1;  // OpenMP threads; the results are the same bits for every number
+  int threads = 1;               // OpenMP threads; the results are the same bits for every number
+  CpuLevel level = cpu_level();  // instructions to use
 };
 
 // O into `out`, and unless null the log of each row's sum of exp(S) into lse[B,H,q_tokens].

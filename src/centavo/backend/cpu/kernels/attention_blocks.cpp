@@ -1,0 +1,41 @@
+// Packing and products of attention's blocks.
+#include "centavo/backend/cpu/kernels/attention_blocks.h"
+
+namespace centavo::cpu {
+
+void pack_right(const AttentionTools& tools, const Right& right, const std::byte* src,
+                int64_t stride, int64_t k_stride, int64_t columns, int64_t k) {
+  const int64_t lanes = tools.micro.lanes;
+  for (int64_t p = 0; p < right.panels.parts; ++p) {
+    const int64_t first = right.panels.begin(p) * lanes, width = right.panels.count(p) * lanes;
+    tools.micro.pack(right.words + first * right.steps, width,
+                     src + first * stride * size_of(tools.dtype), tools.dtype, stride, k_stride,
+                     std::min(width, columns - first), k);
+  }
+}
+
+Left left_rows(const AttentionTools& tools, const ConstHeadView& view, int64_t first,
+               int64_t tokens, int64_t head_dim, uint32_t* words) {
+  constexpr int64_t kWord = sizeof(uint32_t);
+  if (tools.micro.reads_in_place(tools.dtype, head_dim)) {
+    return {view.at(first), view.token_bytes, kWord};
+  }
+  tools.micro.pack(words, tokens, view.at(first), tools.dtype, view.stride, 1, tokens, head_dim);
+  return {reinterpret_cast<const std::byte*>(words), kWord, tokens * kWord};
+}
+
+void multiply(const AttentionTools& tools, const Left& a, int64_t rows, const Right& b,
+              int64_t panel, int64_t first, int64_t steps, float* c, int64_t ldc, bool accumulate) {
+  const int64_t vectors = b.panels.count(panel), width = vectors * tools.micro.lanes;
+  const uint32_t* words =
+      b.words + b.panels.begin(panel) * tools.micro.lanes * b.steps + first * width;
+  const Cut tiles(rows, tools.most_rows[vectors]);
+  for (int64_t t = 0; t < tiles.parts; ++t) {
+    const int64_t row = tiles.begin(t);
+    tools.micro.products[tiles.count(t) - 1][vectors - 1](
+        steps, a.data + row * a.row, a.row, a.step, words, width * int64_t{sizeof(uint32_t)},
+        c + row * ldc, ldc, accumulate);
+  }
+}
+
+}  // namespace centavo::cpu
