@@ -1,0 +1,16 @@
+// The architectures behind the zoo's names; for registry.cpp and tests.
+#pragma once
+
+#include "centavo/models/model.h"
+
+namespace centavo {
+
+struct VitConfig {
+  int64_t patch_size, embed_dim, depth, num_heads;
+};
+std::unique_ptr<Model> make_vit(const std::string& name, const VitConfig& config,
+                                const ModelOptions& options);
+// A perceptron over flattened images: Linear and GELU, hidden widths 256 and 128 unless given.
+std::unique_ptr<Model> make_mlp(const std::string& name, const ModelOptions& options);
+
+}  // namespace centavo

@@ -1,0 +1,96 @@
+// Forward passes of the layers.
+#include "centavo/nn/layers.h"
+
+#include "centavo/ops/ops.h"
+
+namespace centavo::nn {
+
+Linear::Linear(ParameterList& list, const std::string& layer, int64_t in, int64_t out,
+               const Init& weight_init, const Init& bias_init, bool with_bias)
+    : name(layer) {
+  weight = list.add(name + ".weight", {out, in}, weight_init);
+  if (with_bias) bias = list.add(name + ".bias", {out}, bias_init);
+}
+
+Linear::Linear(ParameterList& list, const std::string& layer, int64_t in, int64_t out,
+               bool with_bias)
+    : Linear(list, layer, in, out, Init::fan_in_uniform(in), Init::fan_in_uniform(in), with_bias) {}
+
+Tensor Linear::forward(const Context& ctx, const Tensor& x) const {
+  NameScope scope(name);
+  return linear(x, ctx.cast(weight), bias.index < 0 ? Tensor() : ctx[bias]);
+}
+
+LayerNorm::LayerNorm(ParameterList& list, const std::string& layer, int64_t width, double epsilon)
+    : name(layer), eps(epsilon) {
+  weight = list.add(name + ".weight", {width}, Init::ones());
+  bias = list.add(name + ".bias", {width}, Init::zeros());
+}
+
+Tensor LayerNorm::forward(const Context& ctx, const Tensor& x) const {
+  NameScope scope(name);
+  return layer_norm(x, ctx[weight], ctx[bias], eps);
+}
+
+Tensor Dropout::forward(Context& ctx, const Tensor& x) const {
+  if (!ctx.training() || rate == 0) return x;
+  return dropout(x, ctx.key(), rate, ctx.next_stream());
+}
+
+PatchEmbed::PatchEmbed(ParameterList& list, int64_t channels, int64_t patch_size, int64_t width)
+    : patch(patch_size) {
+  const Init init = Init::fan_in_uniform(channels * patch * patch);
+  weight = list.add("patch_embed.proj.weight", {width, channels, patch, patch}, init);
+  bias = list.add("patch_embed.proj.bias", {width}, init);
+}
+
+Tensor PatchEmbed::forward(const Context& ctx, const Tensor& images) const {
+  NameScope scope("patch_embed.proj");
+  const int64_t n = images.dim(0), c = images.dim(1), rows = images.dim(2) / patch,
+                cols = images.dim(3) / patch;
+  Tensor x = reshape(convert(images, ctx.activations()), {n, c, rows, patch, cols, patch});
+  Tensor patches = reshape(transpose(x, {0, 2, 4, 1, 3, 5}), {n, rows * cols, c * patch * patch});
+  Tensor kernel = ctx.cast(weight);
+  return linear(patches, reshape(kernel, {kernel.dim(0), c * patch * patch}), ctx[bias]);
+}
+
+SelfAttention::SelfAttention(ParameterList& list, int64_t width, int64_t head_count,
+                             const Init& weight_init, bool is_causal)
+    : heads(head_count),
+      causal(is_causal),
+      qkv(list, "attn.qkv", width, 3 * width, weight_init, Init::zeros()),
+      proj(list, "attn.proj", width, width, weight_init, Init::zeros()) {}
+
+Tensor SelfAttention::forward(const Context& ctx, const Tensor& x) const {
+  return proj.forward(ctx, attention(qkv.forward(ctx, x), heads, causal));
+}
+
+Mlp::Mlp(ParameterList& list, int64_t width, int64_t hidden, const Init& weight_init)
+    : fc1(list, "mlp.fc1", width, hidden, weight_init, Init::zeros()),
+      fc2(list, "mlp.fc2", hidden, width, weight_init, Init::zeros()) {}
+
+Tensor Mlp::forward(Context& ctx, const Tensor& x, const Dropout& drop) const {
+  Tensor h = drop.forward(ctx, gelu(fc1.forward(ctx, x)));
+  return drop.forward(ctx, fc2.forward(ctx, h));
+}
+
+Block::Block(ParameterList& list, const std::string& name, const Options& o)
+    : Block(list, name, o, ParameterList::Prefix(list, name)) {}
+
+// The prefix outlives the members' construction and ends with this constructor.
+Block::Block(ParameterList& list, const std::string& name, const Options& o,
+             const ParameterList::Prefix&)
+    : name_(name),
+      norm1_(list, "norm1", o.width, o.eps),
+      attn_(list, o.width, o.heads, o.weight_init, o.causal),
+      norm2_(list, "norm2", o.width, o.eps),
+      mlp_(list, o.width, o.hidden, o.weight_init),
+      dropout_{o.dropout} {}
+
+Tensor Block::forward(Context& ctx, const Tensor& x) const {
+  NameScope scope(name_);
+  Tensor y = x + dropout_.forward(ctx, attn_.forward(ctx, norm1_.forward(ctx, x)));
+  return y + mlp_.forward(ctx, norm2_.forward(ctx, y), dropout_);
+}
+
+}  // namespace centavo::nn
