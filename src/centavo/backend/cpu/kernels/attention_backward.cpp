@@ -49,6 +49,7 @@ class Backward {
   uint32_t *q_left_words_, *g_left_words_, *k_words_, *v_words_;
   Left q_left_{}, g_left_{};           // Q and dO, rows of which are tokens
   Right q_right_, g_right_, k_right_;  // Q, dO and K, K of which is tokens
+  Prefetcher prefetcher_;
   float *log2_sum_, *delta_;
   uint32_t *p_, *d_s_, *d_s_rows_;
   float *s_tile_, *d_p_tile_, *dq_, *dk_, *dv_;
@@ -68,7 +69,8 @@ Backward::Backward(const AttentionSpec& spec, std::byte* workspace)
       rows_ld_(tools_.micro.depth == 1 ? words_ld_ : words_ld_ / tools_.micro.depth),
       q_right_(tools_, nullptr, tools_.micro.steps(spec.q_tokens), dim_vectors_),
       g_right_(q_right_),
-      k_right_(tools_, nullptr, tools_.micro.steps(spec.kv_tokens), dim_vectors_) {
+      k_right_(tools_, nullptr, tools_.micro.steps(spec.kv_tokens), dim_vectors_),
+      prefetcher_(spec.head_dim * size_of(spec.dtype)) {
   Carver carver(workspace);
   const int64_t kv_columns = tools_.vectors(spec.kv_tokens) * lanes_;
   q_left_words_ = carver.take<uint32_t>(spec.q_tokens * dim_steps_);
@@ -110,6 +112,16 @@ void Backward::load_head(const BackwardOperands& o, int64_t head) {
     log2_sum_[i] = o.lse[head * spec_.q_tokens + i] * kLog2E;
     delta_[i] = tools_.rows.dot(g.at(i), out.at(i), dim);
   }
+  prefetcher_.clear();
+  prefetcher_.add(HeadView(spec_, o.dv, spec_.v, head), spec_.kv_tokens);
+  prefetcher_.add(HeadView(spec_, o.dk, spec_.k, head), spec_.kv_tokens);
+  prefetcher_.add(HeadView(spec_, o.dq, spec_.q, head), spec_.q_tokens);
+  if (head + 1 == spec_.batch * spec_.heads) return;
+  prefetcher_.add(HeadView(spec_, o.q, spec_.q, head + 1), spec_.q_tokens);
+  prefetcher_.add(HeadView(spec_, o.d_out, spec_.out, head + 1), spec_.q_tokens);
+  prefetcher_.add(HeadView(spec_, o.k, spec_.k, head + 1), spec_.kv_tokens);
+  prefetcher_.add(HeadView(spec_, o.v, spec_.v, head + 1), spec_.kv_tokens);
+  prefetcher_.add(HeadView(spec_, o.out, spec_.out, head + 1), spec_.q_tokens);
 }
 
 // P and dS of a block, one tile of the micro-kernels at a time.
@@ -140,6 +152,7 @@ void Backward::make_words(const Tokens& q, int64_t kv_block) {
                             .words_ld = words_ld_,
                             .d_s_rows = d_s_rows_ + row * rows_ld_ + column / tools_.micro.depth,
                             .rows_ld = rows_ld_});
+      prefetcher_.fetch(24);
     }
   }
 }

@@ -3,6 +3,18 @@
 
 namespace centavo::cpu {
 
+void Prefetcher::fetch(int64_t rows) {
+  constexpr int64_t kLine = 64;
+  for (; rows > 0 && current_ < queued_; --rows) {
+    const Queued& q = queue_[current_];
+    const std::byte* at = q.data + row_ * q.token_bytes;
+    for (int64_t b = 0; b < row_bytes_; b += kLine) {
+      q.write ? __builtin_prefetch(at + b, 1, 2) : __builtin_prefetch(at + b, 0, 2);
+    }
+    if (++row_ == q.tokens) ++current_, row_ = 0;
+  }
+}
+
 void pack_right(const AttentionTools& tools, const Right& right, const std::byte* src,
                 int64_t stride, int64_t k_stride, int64_t columns, int64_t k) {
   const int64_t lanes = tools.micro.lanes;

@@ -13,7 +13,7 @@
 
 namespace centavo::cpu {
 
-constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147181f;
+constexpr float kLog2E = 1.44269504f;
 
 // [0, size) in the fewest nearly equal parts of at most `largest`.
 struct Cut {
@@ -96,6 +96,31 @@ class Carver {
  private:
   std::byte* base_;
   size_t used_ = 0;
+};
+
+// Brings rows of views into L2, a few at a time between other work. Rows of a packed tensor are too
+// far apart for the processor to foresee them.
+class Prefetcher {
+ public:
+  explicit Prefetcher(int64_t row_bytes) : row_bytes_(row_bytes) {}
+  // What was not fetched yet is forgotten.
+  void clear() { queued_ = current_ = row_ = 0; }
+  // To be read, or written if Byte is not const.
+  template <class Byte>
+  void add(const HeadView<Byte>& view, int64_t tokens) {
+    queue_[queued_++] = {view.data, view.token_bytes, tokens, !std::is_const_v<Byte>};
+  }
+  void fetch(int64_t rows);
+
+ private:
+  struct Queued {
+    const std::byte* data;
+    int64_t token_bytes, tokens;
+    bool write;
+  };
+  int64_t row_bytes_;
+  Queued queue_[8];
+  int64_t queued_ = 0, current_ = 0, row_ = 0;
 };
 
 // Packs the right operand whose element (k, column) is at src + k * k_stride + column * stride.

@@ -35,6 +35,7 @@ class Forward {
   float *s_, *o_;
   SoftmaxState* states_;
   Right values_;
+  Prefetcher prefetcher_;
   size_t bytes_;
 };
 
@@ -47,7 +48,8 @@ Forward::Forward(const AttentionSpec& spec, std::byte* workspace)
       column_blocks_(tools_.vectors(spec.kv_tokens), kColumnBlock / tools_.micro.lanes),
       s_ld_(std::min(tools_.vectors(spec.kv_tokens) * tools_.micro.lanes, kColumnBlock) + 16),
       o_ld_(dim_vectors_ * tools_.micro.lanes),
-      values_(tools_, nullptr, tools_.micro.steps(spec.kv_tokens), dim_vectors_) {
+      values_(tools_, nullptr, tools_.micro.steps(spec.kv_tokens), dim_vectors_),
+      prefetcher_(spec.head_dim * size_of(spec.dtype)) {
   Carver carver(workspace);
   q_words_ = carver.take<uint32_t>(kRowBlock * dim_steps_);
   k_words_ =
@@ -67,6 +69,12 @@ void Forward::load_head(const ForwardOperands& operands, int64_t head) {
     pack_right(tools_, keys(b), k.at(first), k.stride, 1, spec_.kv_tokens - first, spec_.head_dim);
   }
   pack_right(tools_, values_, v.data, 1, v.stride, spec_.head_dim, spec_.kv_tokens);
+  prefetcher_.clear();
+  prefetcher_.add(HeadView(spec_, operands.out, spec_.out, head), spec_.q_tokens);
+  if (head + 1 == spec_.batch * spec_.heads) return;
+  prefetcher_.add(HeadView(spec_, operands.k, spec_.k, head + 1), spec_.kv_tokens);
+  prefetcher_.add(HeadView(spec_, operands.v, spec_.v, head + 1), spec_.kv_tokens);
+  prefetcher_.add(HeadView(spec_, operands.q, spec_.q, head + 1), spec_.q_tokens);
 }
 
 void Forward::run_block(const ForwardOperands& operands, int64_t head, int64_t block) {
@@ -87,6 +95,7 @@ void Forward::run_block(const ForwardOperands& operands, int64_t head, int64_t b
     for (int64_t panel = 0; made < vectors; made += k.panels.count(panel++)) {
       multiply(tools_, left, rows, k, panel, 0, dim_steps_, s_ + made * tools_.micro.lanes, s_ld_,
                false);
+      prefetcher_.fetch(rows);
     }
     const Visible visible =
         spec_.causal ? Visible{row + 1 - first, 1, tokens} : Visible{tokens, 0, tokens};
@@ -99,6 +108,7 @@ void Forward::run_block(const ForwardOperands& operands, int64_t head, int64_t b
       multiply(tools_, p, rows, values_, panel, first / tools_.micro.depth,
                tools_.micro.steps(tokens), o_ + values_.panels.begin(panel) * tools_.micro.lanes,
                o_ld_, b > 0);
+      prefetcher_.fetch(rows);
     }
   }
   const HeadView out(spec_, operands.out, spec_.out, head);
@@ -106,7 +116,7 @@ void Forward::run_block(const ForwardOperands& operands, int64_t head, int64_t b
     tools_.rows.store(o_ + r * o_ld_, 1 / states_[r].sum, out.at(row + r), spec_.head_dim);
     if (operands.lse) {
       operands.lse[head * spec_.q_tokens + row + r] =
-          states_[r].shift * kLn2 + std::log(states_[r].sum);
+          states_[r].max * spec_.scale + std::log(states_[r].sum);
     }
   }
 }

@@ -43,12 +43,10 @@ float total(V v) {
   return v[0];
 }
 
-// 2^(n + f) for an integer n from -127 to 127 in the lowest bits of `shifted` and |f| <= 1/2: n
-// goes to the exponent of the value of a polynomial, the minimax of 2^f with a constant of
-// exactly 1. Relative error 2e-7, or 3e-6 where kShort. With n = -127 the result is some number
-// below 2^-126, and 0 for f = 0.
+// 2^f for |f| <= 1/2, the minimax polynomials with a constant of exactly 1: relative error 1e-7, or
+// 3e-6 where kShort.
 template <bool kShort>
-V power_of_two(V shifted, V f) {
+V exp2_of_fraction(V f) {
   V p;
   if constexpr (kShort) {
     p = f * 0.00958285509f + 0.0559064347f;
@@ -60,20 +58,32 @@ V power_of_two(V shifted, V f) {
     p = p * f + 0.240222421f;
     p = p * f + 0.693146978f;
   }
-  p = p * f + 1.0f;
-  return (V)((W)p + ((W)shifted << 23));
+  return p * f + 1.0f;
 }
 
-// Adding 1.5 * 2^23 to a number leaves it rounded to an integer in the lowest bits.
-constexpr float kRounder = 0x1.8p23f;
-constexpr float kLowest = -127;  // the least exponent
+// 2^x for x <= 0, and 0 for -inf.
+template <bool kShort>
+V exp2_of(V x) {
+#ifdef CENTAVO_AVX512
+  const V f = _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  return _mm512_maskz_scalef_ps(0xffff, exp2_of_fraction<kShort>(f), x - f);
+#else
+  // Adding 1.5 * 2^23 leaves the nearest integer in the lowest bits, from where it goes to the
+  // exponent. What lies below 2^-126 comes out as some number below it, from 2^-127 on as zero.
+  constexpr float kRounder = 0x1.8p23f;
+  x = max(splat(-127.0f), x);
+  const V shifted = x + kRounder;
+  const V p = exp2_of_fraction<kShort>(x - (shifted - kRounder));
+  return (V)((W)p + ((W)shifted << 23));
+#endif
+}
 
 // Rounding to bf16 is to nearest, ties to even. A NaN of arithmetic stays one.
 W rounded(V x) {
   const W bits = (W)x;
   return bits + 0x7fffu + ((bits >> 16) & 1u);
 }
-#ifdef CENTAVO_NATIVE_BF16
+#ifdef CENTAVO_AVX512_BF16
 Halves narrow(V x) {
   return (Halves)_mm512_cvtneps_pbh(x);
 }
@@ -121,7 +131,7 @@ struct RoundedWords {  // bf16 numbers as fp32
     store(p + ld, round(lower));
   }
 };
-#ifdef CENTAVO_NATIVE_BF16
+#ifdef CENTAVO_AVX512_BF16
 struct PairWords {
   static constexpr int kDepth = 2;
   static constexpr bool kShort = true;
@@ -160,85 +170,74 @@ float largest_of(const float* row, int64_t count) {
   return largest(top);
 }
 
-// exp2(scale * s - shift) for an integer shift that is at most 1/2 below scale * s.
-template <bool kShort>
-struct ShiftedPower {
-  float scale, rounder, lowest;
-  ShiftedPower(float by, float shift)
-      : scale(by), rounder(kRounder - shift), lowest((shift + kLowest + 0.25f) / by) {}
-  V operator()(V s) const {
-    s = max(splat(lowest), s);
-    const V shifted = s * scale + rounder;
-    return power_of_two<kShort>(shifted, s * scale - (shifted - rounder));
-  }
-};
-
 template <class Words>
 void softmax(float* s, int64_t ld, int64_t rows, int64_t columns, Visible visible, float log2_scale,
              SoftmaxState* states) {
   for (int64_t r = 0; r < rows; ++r) {
-    // The rounding to an integer makes every later step exact but for 2^f itself.
-    const float top = __builtin_rintf(largest_of(s + r * ld, visible.in_row(r)) * log2_scale);
-    const float before = states[r].shift;
-    states[r].shift = before > top ? before : top;
-    states[r].rescale = __builtin_exp2f(before - states[r].shift);
+    const float before = states[r].max, block = largest_of(s + r * ld, visible.in_row(r));
+    states[r].max = before > block ? before : block;
+    states[r].rescale =
+        states[r].sum > 0 ? __builtin_exp2f((before - states[r].max) * log2_scale) : 0;
   }
   for (int64_t r = 0; r < rows; ++r) {
     const float* row = s + r * ld;
     auto* words = reinterpret_cast<uint32_t*>(s + r * ld);
+    const V top = splat(states[r].max);
     const int64_t count = visible.in_row(r);
-    const ShiftedPower<Words::kShort> power(log2_scale, states[r].shift);
     V sum{};
     int64_t c = 0;
     for (; c + kLanes <= count; c += kLanes) {
-      const V p = power(load<V>(row + c));
+      const V p = exp2_of<Words::kShort>((load<V>(row + c) - top) * log2_scale);
       sum += p;
       Words::store_along(words, c, p);
     }
-    for (; c < columns; c += kLanes) {
-      const V p = c < count ? keep(power(load<V>(row + c)), count - c, 0) : V{};
-      sum += p;
-      Words::store_along(words, c, p);
+    if (c < count) {
+      const V p = exp2_of<Words::kShort>((load<V>(row + c) - top) * log2_scale);
+      sum += keep(p, count - c, 0);
+      Words::store_along(words, c, keep(p, count - c, 0));
+      c += kLanes;
     }
+    for (; c < columns; c += kLanes) Words::store_along(words, c, V{});
     states[r].sum = states[r].sum * states[r].rescale + total(sum);
   }
 }
 
-// P and dS of one vector of row r.
+// P and dS of one vector of row r; where not kWhole, zero in the columns that the row does not see.
 struct Gradient {
   V p, d_s;
 };
-template <bool kShort>
-Gradient gradient_at(const GradientTile& t, int64_t r, int64_t c, bool whole) {
-  V x = load<V>(t.s + r * t.ld + c) * t.log2_scale - t.log2_sum[r];
-  x = max(splat(kLowest), x);
-  x = x > 0.0f ? V{} : x;
-  const V shifted = x + kRounder;
-  V p = power_of_two<kShort>(shifted, x - (shifted - kRounder));
-  if (!whole) {
+template <bool kShort, bool kWhole>
+Gradient gradient_at(const GradientTile& t, int64_t r, int64_t c) {
+  const V x = load<V>(t.s + r * t.ld + c) * t.log2_scale - t.log2_sum[r];
+  V p = exp2_of<kShort>(x > 0.0f ? V{} : x);
+  if constexpr (!kWhole) {
     const int64_t seen = t.visible.in_row(r) - c;
     p = keep(p, seen > 0 ? seen : 0, 0);
   }
   return {p, p * (load<V>(t.d_p + r * t.ld + c) - t.delta[r])};
 }
 
+template <class Words, bool kWhole>
+void gradient_rows(const GradientTile& t, int64_t r) {
+  for (int64_t c = 0; c < t.columns; c += kLanes) {
+    const Gradient upper = gradient_at<Words::kShort, kWhole>(t, r, c);
+    const Gradient lower =
+        r + 1 < t.rows ? gradient_at<Words::kShort, kWhole>(t, r + 1, c) : Gradient{};
+    const int64_t to = r / Words::kDepth * t.words_ld + c;
+    Words::store_across(t.p + to, t.words_ld, upper.p, lower.p);
+    if constexpr (Words::kDepth > 1) {
+      Words::store_both(t.d_s + to, t.d_s_rows + r * t.rows_ld, t.rows_ld, c, upper.d_s, lower.d_s);
+    } else {
+      Words::store_across(t.d_s + to, t.words_ld, upper.d_s, lower.d_s);
+    }
+  }
+}
+
 template <class Words>
 void gradient(const GradientTile& t) {
   const bool whole = t.visible.in_row(0) >= t.columns;  // the rows below see no less
   for (int64_t r = 0; r < t.rows; r += 2) {
-    for (int64_t c = 0; c < t.columns; c += kLanes) {
-      const Gradient upper = gradient_at<Words::kShort>(t, r, c, whole);
-      const Gradient lower =
-          r + 1 < t.rows ? gradient_at<Words::kShort>(t, r + 1, c, whole) : Gradient{};
-      const int64_t to = r / Words::kDepth * t.words_ld + c;
-      Words::store_across(t.p + to, t.words_ld, upper.p, lower.p);
-      if constexpr (Words::kDepth > 1) {
-        Words::store_both(t.d_s + to, t.d_s_rows + r * t.rows_ld, t.rows_ld, c, upper.d_s,
-                          lower.d_s);
-      } else {
-        Words::store_across(t.d_s + to, t.words_ld, upper.d_s, lower.d_s);
-      }
-    }
+    whole ? gradient_rows<Words, true>(t, r) : gradient_rows<Words, false>(t, r);
   }
 }
 

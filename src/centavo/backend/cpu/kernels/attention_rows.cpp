@@ -27,6 +27,7 @@ constexpr int kLanes = 8;
 
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
+#define CENTAVO_AVX512
 namespace avx512 {
 constexpr int kLanes = 16;
 #include "centavo/backend/cpu/kernels/attention_rows-inl.h"
@@ -35,12 +36,13 @@ constexpr int kLanes = 16;
 
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
+#define CENTAVO_AVX512_BF16
 namespace avx512_bf16 {
 constexpr int kLanes = 16;
-#define CENTAVO_NATIVE_BF16
 #include "centavo/backend/cpu/kernels/attention_rows-inl.h"
-#undef CENTAVO_NATIVE_BF16
 }  // namespace avx512_bf16
+#undef CENTAVO_AVX512_BF16
+#undef CENTAVO_AVX512
 #pragma GCC pop_options
 #endif
 

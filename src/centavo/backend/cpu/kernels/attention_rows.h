@@ -20,11 +20,10 @@ struct Visible {
   }
 };
 
-// The running softmax of a row: an integer near log2(e) times its largest logit so far, the sum of
-// 2^(log2(e) logit - shift), and the factor that takes what was summed under the previous shift to
-// the new one.
+// The running softmax of a row: the largest logit so far, the sum of exp(scale (logit - max)), and
+// the factor that takes what was summed under the previous maximum to the new one.
 struct SoftmaxState {
-  float shift = -__builtin_inff(), sum = 0, rescale = 0;
+  float max = -__builtin_inff(), sum = 0, rescale = 0;
 };
 
 // S and dP of a few q rows and kv columns (whole vectors), and where P and dS go. With an odd
@@ -44,7 +43,7 @@ struct GradientTile {
 
 struct AttentionRows {
   // Takes the next block of columns of S into the rows' states, and replaces S by
-  // 2^(log2(e) scale S - shift) in words along the columns. s: rows x columns (whole vectors), `ld`
+  // exp(scale (S - max)) in words along the columns. s: rows x columns (whole vectors), `ld`
   // floats apart before and after; scale is given as scale * log2(e).
   void (*softmax)(float* s, int64_t ld, int64_t rows, int64_t columns, Visible visible,
                   float log2_scale, SoftmaxState* states);
