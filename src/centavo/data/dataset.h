@@ -1,0 +1,70 @@
+// Dataset: samples by index, and open_dataset() that makes one from a spec such as "idx:DIR". No
+// batching here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "centavo/base/shape.h"
+
+namespace centavo::data {
+
+// Which draw of which sample. Whatever is random about a sample (augmentation, fake pixels) is a
+// function of these.
+struct SampleKey {
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+  int64_t index = 0;  // in [0, Dataset::size())
+};
+
+// A finite set of samples. Immutable once made, so every member may be called from many threads at
+// once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  // As messages show it: "idx:/data/mnist".
+  virtual std::string name() const = 0;
+  virtual int64_t size() const = 0;
+  // What one sample is, without the batch's dimension: images are f32 [C,H,W].
+  virtual TensorType input_type() const = 0;
+  // What is to be predicted: i32, and [] for one class a sample.
+  virtual TensorType target_type() const { return {DType::kI32, {}}; }
+  virtual int64_t num_classes() const = 0;
+  // Names of the classes in label order; empty where the data has none.
+  virtual std::vector<std::string> class_names() const { return {}; }
+
+  // Writes one sample: input_type().bytes() to `input`, target_type().bytes() to `target`.
+  // Deterministic in the key. Throws Error naming the sample if it cannot be read.
+  virtual void get(const SampleKey& key, void* input, int32_t* target) const = 0;
+};
+
+enum class Split { kTrain, kEval };
+
+struct DatasetOptions {
+  Split split = Split::kTrain;
+  // The wanted image; each left out means the data's own (fake: 3x224x224).
+  std::optional<int64_t> channels, height, width;
+  // Left out: the data's own (fake: 1000; idx: 10).
+  std::optional<int64_t> num_classes;
+  // Samples `fake` has; left out: 1,000,000 to train on, 10,000 to evaluate on.
+  std::optional<int64_t> length;
+  // Pixels in [0, 1] become (x - mean) / stddev, channel by channel; one value stands for all
+  // channels. Left out: 0.5 and 0.5 for idx.
+  std::vector<float> mean, stddev;
+};
+
+// Opens what `spec` names:
+//   fake      images of N(0, 1), label = index % num_classes
+//   idx:DIR   the MNIST family's files, .gz or plain: train-* for kTrain, t10k-* for kEval
+// Throws Error for an unknown kind (offering the nearest), for missing or damaged files and for
+// options the data cannot satisfy.
+std::shared_ptr<const Dataset> open_dataset(std::string_view spec,
+                                            const DatasetOptions& options = {});
+
+}  // namespace centavo::data

@@ -1,0 +1,185 @@
+// The MNIST family: two IDX files a split, one of images and one of labels, held in memory.
+#include <algorithm>
+#include <cstring>
+#include <zlib.h>
+
+#include "centavo/base/text.h"
+#include "centavo/data/datasets.h"
+#include "centavo/data/idx_file.h"
+#include "centavo/data/normalize.h"
+
+namespace centavo::data {
+namespace fs = std::filesystem;
+namespace {
+
+template <class... Args>
+[[noreturn]] void damaged(const fs::path& path, fmt::format_string<Args...> format,
+                          Args&&... args) {
+  throw Error("idx", "{}: {}; download it again", path.string(),
+              fmt::format(format, std::forward<Args>(args)...));
+}
+
+// zlib's reader; passes plain files through.
+class GzipReader {
+ public:
+  explicit GzipReader(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+    if (file_ == nullptr)
+      throw Error("idx", "cannot open {}: {}", path.string(), std::strerror(errno));
+    gzbuffer(file_, 1 << 17);
+  }
+  ~GzipReader() { gzclose(file_); }
+  GzipReader(const GzipReader&) = delete;
+  GzipReader& operator=(const GzipReader&) = delete;
+
+  // Appends up to `count` bytes; fewer only at the end of the file.
+  void read(std::vector<uint8_t>& out, uint64_t count) {
+    // In pieces, so that a damaged header cannot make us allocate what the file does not have.
+    constexpr uint64_t kPiece = 1 << 24;
+    while (count > 0) {
+      const size_t old = out.size(), piece = std::min(count, kPiece);
+      out.resize(old + piece);
+      const int n = gzread(file_, out.data() + old, static_cast<unsigned>(piece));
+      int code = Z_OK;
+      const char* message = gzerror(file_, &code);
+      if (n < 0 || code == Z_BUF_ERROR)
+        damaged(path_, "the compressed data is damaged or cut off ({})", message);
+      out.resize(old + static_cast<size_t>(n));
+      if (static_cast<size_t>(n) < piece) return;
+      count -= piece;
+    }
+  }
+
+ private:
+  fs::path path_;
+  gzFile file_;
+};
+
+uint32_t big_endian(const uint8_t* p) {
+  return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | p[3];
+}
+
+}  // namespace
+
+IdxArray read_idx(const fs::path& path) {
+  GzipReader reader(path);
+  std::vector<uint8_t> header;
+  reader.read(header, 4);
+  // Two zero bytes, 8 for "unsigned byte", the number of dimensions.
+  if (header.size() < 4 || header[0] != 0 || header[1] != 0 || header[2] != 8 || header[3] < 1 ||
+      header[3] > 4) {
+    damaged(path, "not an IDX file of bytes");
+  }
+  const size_t rank = header[3];
+  reader.read(header, 4 * rank);
+  if (header.size() < 4 + 4 * rank) damaged(path, "cut off within the header");
+  IdxArray array;
+  uint64_t count = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    const uint32_t extent = big_endian(header.data() + 4 + 4 * i);
+    array.dims.push_back(extent);
+    if (extent == 0 || __builtin_mul_overflow(count, extent, &count))
+      damaged(path, "an impossible extent of {}", extent);
+  }
+  reader.read(array.values, count);
+  if (array.values.size() < count)
+    damaged(path, "cut off: the header promises {} bytes, there are {}",
+            with_thousands(static_cast<int64_t>(count)),
+            with_thousands(static_cast<int64_t>(array.values.size())));
+  std::vector<uint8_t> excess;
+  reader.read(excess, 1);
+  if (!excess.empty()) damaged(path, "bytes behind the {} the header promises", count);
+  return array;
+}
+
+namespace {
+
+// DIR/train-images-idx3-ubyte, also with a dot before "idx3" as some copies have it, also with .gz.
+fs::path find_file(const fs::path& directory, const std::string& stem, const std::string& suffix) {
+  std::error_code error;
+  for (const char* separator : {"-", "."}) {
+    for (const char* extension : {"", ".gz"}) {
+      fs::path path = directory / (stem + separator + suffix + extension);
+      if (fs::exists(path, error)) return path;
+    }
+  }
+  throw Error("idx",
+              "no {}-{} (or .gz) in {}; Debian's dataset-fashion-mnist has one in "
+              "/usr/share/datasets/fashion-mnist",
+              stem, suffix, directory.string());
+}
+
+class IdxDataset : public Dataset {
+ public:
+  IdxDataset(const fs::path& directory, const DatasetOptions& options)
+      : name_("idx:" + directory.string()), num_classes_(options.num_classes.value_or(10)) {
+    const std::string stem = options.split == Split::kTrain ? "train" : "t10k";
+    const fs::path image_path = find_file(directory, stem + "-images", "idx3-ubyte");
+    const fs::path label_path = find_file(directory, stem + "-labels", "idx1-ubyte");
+    images_ = read_idx(image_path);
+    labels_ = read_idx(label_path);
+    if (images_.dims.size() != 3)
+      damaged(image_path, "{} dimensions, images have 3", images_.dims.size());
+    if (labels_.dims.size() != 1)
+      damaged(label_path, "{} dimensions, labels have 1", labels_.dims.size());
+    if (images_.dims[0] != labels_.dims[0]) {
+      throw Error("idx", "{} has {} images but {} has {} labels; download both again",
+                  image_path.string(), images_.dims[0], label_path.string(), labels_.dims[0]);
+    }
+    check_labels(label_path);
+    choose_shape(options);
+    normalizer_.emplace(input_type_.shape[0], options.mean, options.stddev);
+  }
+
+  std::string name() const override { return name_; }
+  int64_t size() const override { return images_.dims[0]; }
+  TensorType input_type() const override { return input_type_; }
+  int64_t num_classes() const override { return num_classes_; }
+
+  void get(const SampleKey& key, void* input, int32_t* target) const override {
+    const size_t pixels = static_cast<size_t>(images_.dims[1] * images_.dims[2]);
+    const size_t index = static_cast<size_t>(key.index);
+    const std::span image(images_.values.data() + index * pixels, pixels);
+    for (int64_t c = 0; c < input_type_.shape[0];
+         ++c)  // a model of more channels sees grey in each
+      (*normalizer_)(image, c, static_cast<float*>(input) + static_cast<size_t>(c) * pixels);
+    *target = labels_.values[index];
+  }
+
+ private:
+  void check_labels(const fs::path& path) const {
+    for (size_t i = 0; i < labels_.values.size(); ++i) {
+      const int label = labels_.values[i];
+      if (label < num_classes_) continue;
+      throw Error("idx",
+                  "{}: label {} of sample {} is outside 0..{}; pass --num-classes {} if the data "
+                  "has so many classes, "
+                  "or download it again",
+                  path.string(), label, i, num_classes_ - 1, label + 1);
+    }
+  }
+
+  void choose_shape(const DatasetOptions& options) {
+    const int64_t height = images_.dims[1], width = images_.dims[2];
+    if (options.height.value_or(height) != height || options.width.value_or(width) != width) {
+      throw Error("idx", "the images of {} are {}x{}, the model wants {}x{}; pass --img-size {}",
+                  name_, height, width, options.height.value_or(height),
+                  options.width.value_or(width), height);
+    }
+    input_type_ = {DType::kF32, Shape{options.channels.value_or(1), height, width}};
+  }
+
+  std::string name_;
+  int64_t num_classes_;
+  IdxArray images_, labels_;
+  TensorType input_type_;
+  std::optional<Normalizer> normalizer_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> open_idx(const std::string& directory,
+                                        const DatasetOptions& options) {
+  return std::make_shared<IdxDataset>(directory, options);
+}
+
+}  // namespace centavo::data

@@ -1,0 +1,37 @@
+// The tables.
+#include "centavo/data/normalize.h"
+
+#include "centavo/base/error.h"
+
+namespace centavo::data {
+namespace {
+
+float value_for(std::span<const float> values, int64_t channel, int64_t channels,
+                const char* what) {
+  if (values.empty()) return 0.5f;
+  if (values.size() == 1) return values[0];
+  if (values.size() != static_cast<size_t>(channels))
+    throw Error("dataset", "{} values of {} for {} channels; give one a channel or one for all",
+                values.size(), what, channels);
+  return values[static_cast<size_t>(channel)];
+}
+
+}  // namespace
+
+Normalizer::Normalizer(int64_t channels, std::span<const float> mean, std::span<const float> stddev)
+    : tables_(static_cast<size_t>(channels)) {
+  for (int64_t c = 0; c < channels; ++c) {
+    const float m = value_for(mean, c, channels, "mean");
+    const float s = value_for(stddev, c, channels, "std");
+    if (!(s > 0)) throw Error("dataset", "std {} is not positive", s);
+    auto& table = tables_[static_cast<size_t>(c)];
+    for (size_t x = 0; x < table.size(); ++x) table[x] = (static_cast<float>(x) / 255 - m) / s;
+  }
+}
+
+void Normalizer::operator()(std::span<const uint8_t> pixels, int64_t channel, float* out) const {
+  const auto& table = tables_[static_cast<size_t>(channel)];
+  for (size_t i = 0; i < pixels.size(); ++i) out[i] = table[pixels[i]];
+}
+
+}  // namespace centavo::data
