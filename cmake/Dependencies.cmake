@@ -1,6 +1,7 @@
 # Third-party libraries, all from Debian 12 (scripts/setup.sh installs them).
 find_package(fmt 9 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)

@@ -66,6 +66,8 @@ class Backend {
   virtual ~Backend() = default;
   // "cpu"; what users pass to --device.
   virtual std::string name() const = 0;
+  // Threads that compute.
+  virtual int threads() const { return 1; }
   // One line for people: processor, instruction set, threads.
   virtual std::string description() const = 0;
   // Everything besides the graph that its code depends on; part of the executable cache's key.

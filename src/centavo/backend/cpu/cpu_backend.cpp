@@ -21,6 +21,7 @@ class CpuBackend : public Backend {
         worker_(std::make_shared<Worker>()) {}
 
   std::string name() const override { return "cpu"; }
+  int threads() const override { return context_.threads; }
   std::string description() const override {
     return fmt::format("{}, {} thread{}", processor_name(), context_.threads,
                        context_.threads == 1 ? "" : "s");

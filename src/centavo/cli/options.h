@@ -1,0 +1,56 @@
+// Options that several commands share, and the objects made from them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "centavo/data/dataset.h"
+#include "centavo/models/model.h"
+#include "centavo/optim/optimizer.h"
+#include "centavo/train/step.h"
+
+namespace centavo::cli {
+
+enum class Format { kTable, kJson };
+
+// -- each adds its options to a command and holds their values
+
+struct ModelFlags {
+  explicit ModelFlags(CLI::App& app);
+  // `data`: takes image size, channels and classes from the data where the user gave none; may be
+  // null.
+  std::unique_ptr<Model> make(const data::Dataset* data) const;
+  std::string name;
+  ModelOptions options;
+};
+
+struct DeviceFlags {
+  explicit DeviceFlags(CLI::App& app);
+  Device open() const;
+  std::string name = "cpu";
+  int threads = 0;
+};
+
+struct OptimizerFlags {
+  explicit OptimizerFlags(CLI::App& app, const std::string& default_name);
+  // The options with the optimizer's own defaults where the user gave none.
+  OptimizerOptions resolved() const;
+  std::unique_ptr<Optimizer> make() const { return make_optimizer(name, resolved()); }
+  std::string name;
+
+ private:
+  std::optional<double> lr_, weight_decay_, momentum_, beta1_, beta2_, eps_;
+  bool nesterov_ = false, no_decay_ = false;
+};
+
+void add_precision(CLI::App& app, std::string& precision);
+void add_format(CLI::App& app, Format& format);
+
+// Options of a dataset that fit what the user said about the model.
+data::DatasetOptions dataset_options(const ModelOptions& model, data::Split split);
+
+// True when standard output is a terminal.
+bool on_terminal();
+
+}  // namespace centavo::cli

@@ -1,0 +1,221 @@
+// centavo train: header, one line a log interval, evaluation per epoch, summary.csv, final weights.
+#include <ctime>
+
+#include "centavo/base/text.h"
+#include "centavo/base/timer.h"
+#include "centavo/cli/commands.h"
+#include "centavo/cli/options.h"
+#include "centavo/cli/progress.h"
+#include "centavo/io/json.h"
+#include "centavo/train/meter.h"
+#include "centavo/train/trainer.h"
+
+namespace centavo::cli {
+namespace {
+
+struct TrainFlags {
+  explicit TrainFlags(CLI::App& app) : model(app), optimizer(app, "adam"), device(app) {
+    const std::string group = "Data";
+    app.add_option("-d,--dataset", dataset, "fake, or idx:DIR (MNIST family, .gz too)")
+        ->required()
+        ->type_name("SPEC")
+        ->group(group);
+    app.add_option("-b,--batch-size", batch_size, "Samples a step")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N")
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("-j,--workers", workers, "Loader threads; 0 loads between steps")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("N")
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("--epochs", epochs, "Passes over the training data")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option("--max-steps", max_steps, "Stop after so many steps; 0: no bound")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option("--sched", schedule, "Learning-rate schedule: constant or cosine")
+        ->check(CLI::IsMember({"constant", "cosine"}))
+        ->type_name("NAME")
+        ->capture_default_str()
+        ->group("Optimizer");
+    app.add_option("--warmup-steps", warmup_steps, "Steps of linear warm-up")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("N")
+        ->capture_default_str()
+        ->group("Optimizer");
+    app.add_option("--min-lr", min_lr, "Learning rate at the end of the cosine")
+        ->type_name("X")
+        ->capture_default_str()
+        ->group("Optimizer");
+    app.add_option("--smoothing", smoothing, "Label smoothing")
+        ->check(CLI::Range(0.0, 1.0))
+        ->type_name("P")
+        ->capture_default_str();
+    app.add_option("--seed", seed, "Seed of weights, data order and dropout")
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option(
+           "-o,--output", output,
+           "Directory for summary.csv and model.safetensors (default: output/<time>-<model>)")
+        ->type_name("DIR");
+    app.add_option("--log-interval", log_interval, "Steps between log lines")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N")
+        ->capture_default_str();
+    add_precision(app, precision);
+    add_format(app, format);
+  }
+
+  ModelFlags model;
+  OptimizerFlags optimizer;
+  DeviceFlags device;
+  std::string dataset, precision = "bf16-mixed", schedule = "constant", output;
+  int64_t batch_size = 128, epochs = 10, max_steps = 0, warmup_steps = 0, log_interval = 50;
+  int workers = data::default_workers();
+  double min_lr = 0, smoothing = 0;
+  uint64_t seed = 42;
+  Format format = Format::kTable;
+};
+
+std::string default_output(const std::string& model) {
+  char stamp[32];
+  std::time_t now = std::time(nullptr);
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
+  return fmt::format("output/{}-{}", stamp, model);
+}
+
+// timm's form: Train: 3 [  50/97 ( 52%)]  Loss: 1.23 (1.31)  Time: ...
+std::string log_line_of(const TrainProgress& p) {
+  auto rate = [&](double seconds) {
+    return seconds > 0 ? static_cast<double>(p.batch_size) / seconds : 0;
+  };
+  return fmt::format(
+      "Train: {} [{:>4}/{} ({:>3.0f}%)]  Loss: {:.4g} ({:.4g})  Time: {:.3f}s, {:.1f}/s ({:.3f}s, "
+      "{:.1f}/s)  LR: {:.3e}  Data: {:.3f} ({:.3f})",
+      p.epoch, p.step, p.steps_in_epoch,
+      100.0 * static_cast<double>(p.step) / static_cast<double>(p.steps_in_epoch), p.loss,
+      p.mean_loss, p.step_seconds, rate(p.step_seconds), p.mean_step_seconds,
+      rate(p.mean_step_seconds), p.lr, p.data_wait_seconds, p.mean_data_wait_seconds);
+}
+
+double percent(int64_t part, int64_t whole) {
+  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+void print_header(const TrainFlags& f, const Model& model, const data::Dataset& train_set,
+                  const data::Dataset& eval_set, const Device& device, const OptimizerOptions& o) {
+  auto row = [](const char* key, const std::string& value) {
+    fmt::print("{:<12}{}\n", key, value);
+  };
+  row("model", fmt::format("{} ({} parameters)", model.name(),
+                           with_thousands(model.parameters().trainable_elements())));
+  row("data",
+      fmt::format("{}: {} training and {} evaluation samples of {}, {} classes", train_set.name(),
+                  with_thousands(train_set.size()), with_thousands(eval_set.size()),
+                  to_string(model.input_shape()), model.num_classes()));
+  row("device", fmt::format("{}: {}", device->name(), device->description()));
+  row("precision", f.precision);
+  row("optimizer", fmt::format("{}, lr {}, weight decay {}, {} schedule", f.optimizer.name, o.lr,
+                               o.weight_decay, f.schedule));
+  row("batch", fmt::format("{} samples, {} loader thread{}", f.batch_size, f.workers,
+                           f.workers == 1 ? "" : "s"));
+  row("output", f.output);
+}
+
+io::Json json_of(const EpochResult& r) {
+  io::Json json = {
+      {"epoch", r.epoch}, {"train_loss", r.train_loss}, {"seconds", r.seconds}, {"lr", r.lr}};
+  if (r.eval) {
+    json["eval_loss"] = r.eval->loss_sum / static_cast<double>(r.eval->samples);
+    json["eval_top1"] = percent(r.eval->top1, r.eval->samples);
+    json["eval_top5"] = percent(r.eval->top5, r.eval->samples);
+  }
+  return json;
+}
+
+int run_train(TrainFlags f) {
+  auto train_set =
+      data::open_dataset(f.dataset, dataset_options(f.model.options, data::Split::kTrain));
+  auto eval_set =
+      data::open_dataset(f.dataset, dataset_options(f.model.options, data::Split::kEval));
+  Device device = f.device.open();
+  std::unique_ptr<Model> model = f.model.make(train_set.get());
+  std::unique_ptr<Optimizer> optimizer = f.optimizer.make();
+  OptimizerOptions optimizer_options = f.optimizer.resolved();
+  data::LoaderOptions loading{.batch_size = f.batch_size, .workers = f.workers, .seed = f.seed};
+  data::Loader loader(train_set, loading);
+  if (f.output.empty()) f.output = default_output(model->name());
+  const bool table = f.format == Format::kTable;
+  if (table) print_header(f, *model, *train_set, *eval_set, device, optimizer_options);
+
+  StepOptions step_options{precision_from_name(f.precision), f.smoothing, f.seed, device};
+  TrainStep step(*model, *optimizer, step_options);
+  ProgressBar bar(table && on_terminal());
+  TrainerOptions options;
+  options.epochs = f.epochs;
+  options.max_steps = f.max_steps;
+  options.log_interval = f.log_interval;
+  options.output = f.output;
+  const int64_t total = f.epochs * loader.batches_per_epoch();
+  options.schedule = {f.schedule,     optimizer_options.lr,
+                      f.min_lr,       0,
+                      f.warmup_steps, f.max_steps > 0 ? std::min(total, f.max_steps) : total};
+  options.on_progress = [&](const TrainProgress& p) {
+    if (!table) return;
+    bar.clear();
+    fmt::print("{}\n", log_line_of(p));
+    bar.update(p.epoch, p.step, p.steps_in_epoch, p.mean_step_seconds);
+    std::fflush(stdout);
+  };
+  options.on_epoch = [&](const EpochResult& r) {
+    bar.clear();
+    if (!table) {
+      fmt::print("{}\n", json_of(r).dump());
+    } else if (r.eval) {
+      fmt::print("Eval:  {}  Loss: {:.4f}  Acc@1: {:.2f}  Acc@5: {:.2f}  Epoch: {}\n", r.epoch,
+                 r.eval->loss_sum / static_cast<double>(r.eval->samples),
+                 percent(r.eval->top1, r.eval->samples), percent(r.eval->top5, r.eval->samples),
+                 human_seconds(r.seconds));
+    }
+    std::fflush(stdout);
+  };
+  Trainer trainer(*model, step, options);
+  if (table)
+    fmt::print(
+        "compiled    {} in {}, {} planned\n\n", "the training step",
+        human_seconds(step.executable(f.batch_size).info().compile_seconds),
+        human_bytes(static_cast<double>(step.executable(f.batch_size).info().planned_bytes())));
+  auto eval_loader = [&] {
+    data::LoaderOptions o = loading;
+    o.shuffle = o.drop_last = false;
+    o.epochs = 1;
+    return std::make_unique<data::Loader>(eval_set, o);
+  };
+  std::vector<EpochResult> results = trainer.run(loader, eval_loader);
+  if (table && !results.empty() && results.back().eval) {
+    auto best = std::max_element(
+        results.begin(), results.end(),
+        [](const EpochResult& a, const EpochResult& b) { return a.eval->top1 < b.eval->top1; });
+    fmt::print("*** Best metric: {:.2f} (epoch {})\n",
+               percent(best->eval->top1, best->eval->samples), best->epoch);
+    fmt::print("weights in {}/model.safetensors\n", f.output);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> set_up_train(CLI::App& app) {
+  auto flags = std::make_shared<TrainFlags>(app);
+  app.footer(
+      "Example: centavo train --model vit_tiny_patch16_224 --img-size 28 --patch-size 7 \\\n"
+      "           --dataset idx:/usr/share/datasets/fashion-mnist --epochs 5");
+  return [flags] { return run_train(*flags); };
+}
+
+}  // namespace centavo::cli

@@ -1,0 +1,106 @@
+// The evaluation step, and parameters in files.
+#include <cstring>
+#include <map>
+
+#include "centavo/base/text.h"
+#include "centavo/io/safetensors.h"
+#include "centavo/ir/array.h"
+#include "centavo/ops/ops.h"
+#include "centavo/train/step.h"
+
+namespace centavo {
+namespace {
+
+Tensor record_logits(const Model& model, const StepOptions& options,
+                     const std::vector<Tensor>& arguments, size_t extra) {
+  std::vector<Tensor> parameters(arguments.begin(), arguments.end() - static_cast<int64_t>(extra));
+  Context ctx(parameters, options.precision, false);
+  return convert(model.forward(ctx, arguments[parameters.size()]), DType::kF32);
+}
+
+// (parameters..., images, labels) -> f32 [4]: sum of losses, samples, top-1 hits, top-5 hits.
+std::vector<Tensor> record_counts(const Model& model, const StepOptions& options,
+                                  const std::vector<Tensor>& arguments) {
+  Tensor logits = record_logits(model, options, arguments, 2);
+  const Tensor& labels = arguments.back();
+  Tensor valid = compare(labels, full_like(labels, 0), Comparison::kGe);
+  Tensor safe = maximum(labels, full_like(labels, 0));
+  auto spread = [&](const Tensor& x) { return broadcast_in_dim(x, logits.shape(), {0}); };
+  Tensor classes = iota({DType::kI32, logits.shape()}, 1);
+  Tensor is_label = compare(classes, spread(safe), Comparison::kEq);
+  Tensor score = spread(sum(select(is_label, logits, full_like(logits, 0)), {1}));
+  // The label's rank: how many classes score higher, or equal with a lower number.
+  Tensor higher = convert(compare(logits, score, Comparison::kGt), DType::kF32);
+  Tensor tie = logical_and(compare(logits, score, Comparison::kEq),
+                           compare(classes, spread(safe), Comparison::kLt));
+  Tensor rank = sum(higher + convert(tie, DType::kF32), {1});
+  auto total = [&](const Tensor& x) {
+    return reshape(sum(select(valid, x, full_like(x, 0))), {1});
+  };
+  auto hits = [&](double k) {
+    return total(convert(compare(rank, full_like(rank, k), Comparison::kLt), DType::kF32));
+  };
+  return {concatenate(
+      {total(cross_entropy(logits, safe)), total(full_like(rank, 1)), hits(1), hits(5)}, 0)};
+}
+
+}  // namespace
+
+EvalStep::EvalStep(const Model& model, const StepOptions& options) : model_(model) {
+  Device device = options.device ? options.device : default_device();
+  count_ = compile(
+      [this, options](const std::vector<Tensor>& arguments) {
+        return record_counts(model_, options, arguments);
+      },
+      {.name = "evaluation step", .device = device});
+  logits_ = compile(
+      [this, options](const std::vector<Tensor>& arguments) -> std::vector<Tensor> {
+        return {record_logits(model_, options, arguments, 1)};
+      },
+      {.name = "prediction", .device = device});
+}
+
+EvalCounts EvalStep::run(const std::vector<Tensor>& parameters, const Tensor& images,
+                         const Tensor& labels) {
+  std::vector<Tensor> arguments = parameters;
+  arguments.push_back(images);
+  arguments.push_back(labels);
+  std::vector<float> counts = to_vector<float>(count_(arguments)[0]);
+  return {counts[0], static_cast<int64_t>(counts[1]), static_cast<int64_t>(counts[2]),
+          static_cast<int64_t>(counts[3])};
+}
+
+Tensor EvalStep::logits(const std::vector<Tensor>& parameters, const Tensor& images) {
+  std::vector<Tensor> arguments = parameters;
+  arguments.push_back(images);
+  return logits_(arguments)[0];
+}
+
+void save_parameters(const std::filesystem::path& path, const Model& model,
+                     const std::vector<Tensor>& parameters) {
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<io::NamedTensor> tensors;
+  const auto& specs = model.parameters().specs();
+  for (size_t i = 0; i < specs.size(); ++i) {
+    bytes.emplace_back(static_cast<size_t>(parameters[i].type().bytes()));
+    read(parameters[i], bytes.back().data());
+    tensors.push_back({specs[i].name, parameters[i].type(), bytes.back().data()});
+  }
+  io::write_safetensors(path, tensors);
+}
+
+void load_parameters(const std::filesystem::path& path, const Model& model, TrainStep& step) {
+  io::SafetensorsFile file(path);
+  const auto& specs = model.parameters().specs();
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const io::NamedTensor& tensor = file.at(specs[i].name);
+    if (tensor.type.shape != specs[i].shape || !is_floating(tensor.type.dtype)) {
+      throw Error(path.string(), "'{}' is {}, the model has {}", specs[i].name,
+                  to_string(tensor.type), to_string(specs[i].shape));
+    }
+    Array values = Array::from_bytes(tensor.type, tensor.data);
+    step.set_parameter(i, {values.reals.begin(), values.reals.end()});
+  }
+}
+
+}  // namespace centavo

@@ -1,0 +1,176 @@
+// Recording of the training step.
+#include "centavo/train/step.h"
+
+#include "centavo/autodiff/grad.h"
+#include "centavo/ir/op.h"
+#include "centavo/ops/ops.h"
+#include "centavo/ops/registry.h"
+
+namespace centavo {
+namespace {
+
+TensorType batched(const Shape& sample, int64_t n) {
+  std::vector<int64_t> dims = sample.dims();
+  dims.insert(dims.begin(), n);
+  return {DType::kF32, Shape(dims)};
+}
+
+std::vector<int> trainable_indices(const Model& model) {
+  std::vector<int> indices;
+  const auto& specs = model.parameters().specs();
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].trainable) indices.push_back(static_cast<int>(i));
+  }
+  return indices;
+}
+
+Tensor mean_loss(const Tensor& logits, const Tensor& labels, double smoothing) {
+  NameScope scope("loss");
+  return mean(cross_entropy(convert(logits, DType::kF32), labels, smoothing));
+}
+
+std::vector<Tensor> select_indices(const std::vector<Tensor>& all,
+                                   const std::vector<int>& indices) {
+  std::vector<Tensor> some;
+  for (int i : indices) some.push_back(all[static_cast<size_t>(i)]);
+  return some;
+}
+
+Device device_or_default(Device device) {
+  return device ? device : default_device();
+}
+
+}  // namespace
+
+// Arguments: parameters, optimizer state (by state, then by trainable parameter), images, labels,
+// hyper, key. Outputs: loss, then parameters and state in the same order.
+TrainStep::TrainStep(const Model& model, const Optimizer& optimizer, const StepOptions& options)
+    : model_(model),
+      optimizer_(optimizer),
+      options_(options),
+      trainable_(trainable_indices(model)) {
+  options_.device = device_or_default(options_.device);
+  const DType dtype = parameter_dtype(options_.precision);
+  for (const ParameterSpec& spec : model_.parameters().specs())
+    parameters_.push_back(make_input({dtype, spec.shape}));
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    set_parameter(i, initial_values(model_.parameters().specs()[i], options_.seed));
+  for (size_t s = 0; s < optimizer_.state_names().size(); ++s) {
+    for (int i : trainable_) {
+      const TensorType type = parameters_[static_cast<size_t>(i)].type();
+      std::vector<std::byte> zeros(static_cast<size_t>(type.bytes()));
+      state_.push_back(from_host(type, zeros.data(), options_.device));
+    }
+  }
+  FunctionOptions function{.name = "training step", .device = options_.device};
+  const auto carried = static_cast<int>(parameters_.size() + state_.size());
+  for (int i = 0; i < carried; ++i) function.donate.emplace_back(i + 1, i);
+  function_ =
+      compile([this](const std::vector<Tensor>& arguments) { return record(arguments); }, function);
+}
+
+void TrainStep::set_parameter(size_t index, const std::vector<float>& values) {
+  const TensorType type = parameters_[index].type();
+  CENTAVO_CHECK(static_cast<int64_t>(values.size()) == type.shape.elements());
+  if (type.dtype == DType::kF32) {
+    parameters_[index] = from_host(type, values.data(), options_.device);
+    return;
+  }
+  std::vector<bf16> rounded(values.begin(), values.end());
+  parameters_[index] = from_host(type, rounded.data(), options_.device);
+}
+
+std::vector<Tensor> TrainStep::record(const std::vector<Tensor>& arguments) const {
+  const size_t parameter_count = parameters_.size(), carried = parameter_count + state_.size();
+  std::vector<Tensor> parameters(arguments.begin(),
+                                 arguments.begin() + static_cast<int64_t>(parameter_count));
+  std::vector<Tensor> state(arguments.begin() + static_cast<int64_t>(parameter_count),
+                            arguments.begin() + static_cast<int64_t>(carried));
+  const Tensor &images = arguments[carried], &labels = arguments[carried + 1],
+               &hyper = arguments[carried + 2];
+  Context ctx(parameters, options_.precision, true, arguments[carried + 3]);
+  Tensor loss = mean_loss(model_.forward(ctx, images), labels, options_.label_smoothing);
+  std::vector<Tensor> gradients = grad(loss, select_indices(parameters, trainable_));
+  for (auto [buffer, value] : ctx.updates()) parameters[static_cast<size_t>(buffer.index)] = value;
+  NameScope scope("optimizer");
+  const size_t states = optimizer_.state_names().size();
+  for (size_t t = 0; t < trainable_.size(); ++t) {
+    Tensor& parameter = parameters[static_cast<size_t>(trainable_[t])];
+    std::vector<Tensor> mine;
+    for (size_t s = 0; s < states; ++s) mine.push_back(state[s * trainable_.size() + t]);
+    Optimizer::Update update = optimizer_.update(parameter, gradients[t], mine, hyper);
+    parameter = update.parameter;
+    for (size_t s = 0; s < states; ++s) state[s * trainable_.size() + t] = update.state[s];
+  }
+  std::vector<Tensor> outputs = {loss};
+  outputs.insert(outputs.end(), parameters.begin(), parameters.end());
+  outputs.insert(outputs.end(), state.begin(), state.end());
+  return outputs;
+}
+
+Tensor TrainStep::run(const Tensor& images, const Tensor& labels, double lr) {
+  ++steps_;
+  std::vector<float> hyper = optimizer_.hyper(steps_, lr);
+  std::vector<uint32_t> key = {static_cast<uint32_t>(options_.seed), static_cast<uint32_t>(steps_)};
+  std::vector<Tensor> arguments = parameters_;
+  arguments.insert(arguments.end(), state_.begin(), state_.end());
+  arguments.push_back(images);
+  arguments.push_back(labels);
+  arguments.push_back(
+      from_vector<float>({static_cast<int64_t>(hyper.size())}, hyper, options_.device));
+  arguments.push_back(from_vector<uint32_t>({2}, key, options_.device));
+  std::vector<Tensor> outputs = function_(arguments);
+  auto carried = outputs.begin() + 1;
+  std::copy(carried, carried + static_cast<int64_t>(parameters_.size()), parameters_.begin());
+  std::copy(carried + static_cast<int64_t>(parameters_.size()), outputs.end(), state_.begin());
+  return outputs[0];
+}
+
+std::vector<TensorType> TrainStep::argument_types(int64_t batch_size) const {
+  std::vector<TensorType> types;
+  for (const Tensor& t : parameters_) types.push_back(t.type());
+  for (const Tensor& t : state_) types.push_back(t.type());
+  types.push_back(batched(model_.input_shape(), batch_size));
+  types.push_back({DType::kI32, {batch_size}});
+  types.push_back({DType::kF32, {static_cast<int64_t>(optimizer_.hyper(1, 0).size())}});
+  types.push_back({DType::kU32, {2}});
+  return types;
+}
+
+Executable& TrainStep::executable(int64_t batch_size) {
+  return function_.executable(argument_types(batch_size));
+}
+
+double TrainStep::matrix_flops(int64_t batch_size) const {
+  std::vector<Tensor> values;
+  for (const Tensor& t : parameters_) values.push_back(make_input(t.type()));
+  Tensor images = make_input(batched(model_.input_shape(), batch_size)),
+         key = make_input({DType::kU32, {2}});
+  Context ctx(values, options_.precision, true, key);
+  std::vector<Tensor> inputs = values;
+  inputs.push_back(images);
+  inputs.push_back(key);
+  double flops = 0;
+  for (const auto& node : build_graph(inputs, {model_.forward(ctx, images)}).nodes) {
+    bool product =
+        node->op == &op_dot_general || node->op == &op_attention || node->op == &op_convolution;
+    if (product) flops += cost_of(*node).flops;
+  }
+  return 3 * flops;
+}
+
+CompiledFunction make_gradient_function(const Model& model, const StepOptions& options) {
+  auto body = [&model, options](const std::vector<Tensor>& arguments) {
+    std::vector<Tensor> parameters(arguments.begin(), arguments.end() - 3);
+    Context ctx(parameters, options.precision, true, arguments.back());
+    const Tensor &images = arguments[parameters.size()], &labels = arguments[parameters.size() + 1];
+    Tensor loss = mean_loss(model.forward(ctx, images), labels, options.label_smoothing);
+    std::vector<Tensor> outputs = {loss};
+    for (const Tensor& g : grad(loss, select_indices(parameters, trainable_indices(model))))
+      outputs.push_back(convert(g, DType::kF32));
+    return outputs;
+  };
+  return compile(body, {.name = "gradient", .device = device_or_default(options.device)});
+}
+
+}  // namespace centavo

@@ -1,0 +1,98 @@
+// The training step and the evaluation step of a model: each one compiled function; and the state
+// between steps.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "centavo/models/model.h"
+#include "centavo/optim/optimizer.h"
+#include "centavo/runtime/runtime.h"
+
+namespace centavo {
+
+struct StepOptions {
+  Precision precision = Precision::kBF16Mixed;
+  double label_smoothing = 0;
+  uint64_t seed = 42;
+  Device device;  // default_device() when null
+};
+
+// Forward, backward and update as one executable. Parameters and optimizer state live on the device
+// and are updated in place; learning rate, step number and seed are inputs, so nothing ever
+// compiles twice.
+class TrainStep {
+ public:
+  // `model` and `optimizer` must outlive it. Parameters start at their initial values for the seed.
+  TrainStep(const Model& model, const Optimizer& optimizer, const StepOptions& options);
+  TrainStep(const TrainStep&) = delete;
+  TrainStep& operator=(const TrainStep&) = delete;
+
+  // Starts one step on images f32 [N, C, H, W] and labels i32 [N] at learning rate `lr`; returns
+  // its loss (f32 scalar, mean over the batch), which is there when it is read.
+  Tensor run(const Tensor& images, const Tensor& labels, double lr);
+
+  int64_t steps_done() const { return steps_; }
+  // Values of all parameters and buffers, in the model's order.
+  const std::vector<Tensor>& parameters() const { return parameters_; }
+  // Replaces a parameter's value: fp32 numbers, as many as it has elements.
+  void set_parameter(size_t index, const std::vector<float>& values);
+
+  // Compiles for a batch size without running.
+  Executable& executable(int64_t batch_size);
+  // Matrix products' FLOPs of one step for a batch: three times those of the forward pass.
+  double matrix_flops(int64_t batch_size) const;
+  const Device& device() const { return options_.device; }
+  const StepOptions& options() const { return options_; }
+
+ private:
+  std::vector<Tensor> record(const std::vector<Tensor>& arguments) const;
+  std::vector<TensorType> argument_types(int64_t batch_size) const;
+
+  const Model& model_;
+  const Optimizer& optimizer_;
+  StepOptions options_;
+  std::vector<int> trainable_;  // indices of the parameters that the optimizer updates
+  std::vector<Tensor> parameters_, state_;
+  CompiledFunction function_;
+  int64_t steps_ = 0;
+};
+
+// The loss of one batch as a function of parameters and of nothing else, and its gradient by each
+// trainable parameter: for tests and parity checks. Outputs: loss, then gradients in order, in
+// fp32.
+CompiledFunction make_gradient_function(const Model& model, const StepOptions& options);
+
+struct EvalCounts {
+  double loss_sum = 0;
+  int64_t samples = 0, top1 = 0, top5 = 0;
+};
+
+// Loss and hits of a batch. Labels of -1 mark padding and count nowhere, so a partial batch
+// compiles nothing new.
+class EvalStep {
+ public:
+  // `model` must outlive it.
+  EvalStep(const Model& model, const StepOptions& options);
+  EvalStep(const EvalStep&) = delete;
+  EvalStep& operator=(const EvalStep&) = delete;
+  EvalCounts run(const std::vector<Tensor>& parameters, const Tensor& images, const Tensor& labels);
+  // Logits f32 [N, classes] of a batch.
+  Tensor logits(const std::vector<Tensor>& parameters, const Tensor& images);
+
+ private:
+  const Model& model_;
+  CompiledFunction count_, logits_;
+};
+
+// Writes the parameters under timm's names, in fp32 or bf16 as they are held.
+void save_parameters(const std::filesystem::path& path, const Model& model,
+                     const std::vector<Tensor>& parameters);
+// Reads them back; throws Error naming a missing parameter, or one of another shape.
+void load_parameters(const std::filesystem::path& path, const Model& model, TrainStep& step);
+
+}  // namespace centavo
