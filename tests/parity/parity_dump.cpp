@@ -1,7 +1,8 @@
-// Trains a model from given weights on one given batch and writes what parity_test.py compares with PyTorch:
+// Trains a model from given weights on one given batch and writes what parity_test.py compares with
+// PyTorch:
 //   parity_dump MODEL IN.safetensors OUT.safetensors PRECISION OPTIMIZER STEPS [option=value ...]
-// IN holds the weights under timm's names, `images` f32 [N, C, H, W] and `labels` i32 [N]. OUT gets `losses` f32
-// [STEPS], and grad.<name> of the first step.
+// IN holds the weights under timm's names, `images` f32 [N, C, H, W] and `labels` i32 [N]. OUT gets
+// `losses` f32 [STEPS], and grad.<name> of the first step.
 #include <cstdio>
 #include <map>
 
@@ -27,7 +28,8 @@ ModelOptions options_from(const std::map<std::string, int64_t>& given) {
 }
 
 int run(int argc, char** argv) {
-  if (argc < 7) throw Error("parity_dump", "expects MODEL IN OUT PRECISION OPTIMIZER STEPS [option=value ...]");
+  if (argc < 7)
+    throw Error("parity_dump", "expects MODEL IN OUT PRECISION OPTIMIZER STEPS [option=value ...]");
   std::map<std::string, int64_t> given;
   for (int i = 7; i < argc; ++i) {
     std::string text = argv[i];
@@ -54,11 +56,15 @@ int run(int argc, char** argv) {
   values.reserve(specs.size() + 1);
   for (size_t i = 0; i < specs.size(); ++i) {
     values.push_back(to_vector<float>(results[i + 1]));
-    out.push_back({"grad." + specs[i].name, results[i + 1].type(), reinterpret_cast<const std::byte*>(values.back().data())});
+    out.push_back({"grad." + specs[i].name, results[i + 1].type(),
+                   reinterpret_cast<const std::byte*>(values.back().data())});
   }
   std::vector<float> losses;
-  for (int i = 0; i < std::stoi(argv[6]); ++i) losses.push_back(static_cast<float>(item(step.run(images, labels, 1e-3))));
-  out.push_back({"losses", {DType::kF32, {static_cast<int64_t>(losses.size())}}, reinterpret_cast<const std::byte*>(losses.data())});
+  for (int i = 0; i < std::stoi(argv[6]); ++i)
+    losses.push_back(static_cast<float>(item(step.run(images, labels, 1e-3))));
+  out.push_back({"losses",
+                 {DType::kF32, {static_cast<int64_t>(losses.size())}},
+                 reinterpret_cast<const std::byte*>(losses.data())});
   io::write_safetensors(argv[3], out);
   return 0;
 }

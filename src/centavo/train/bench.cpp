@@ -35,7 +35,8 @@ BenchResult run_bench(TrainStep& step, data::Loader& loader, const BenchOptions&
   std::vector<StepTimes> times;
   Tensor pending;
   Timer run, since_completion;
-  for (int64_t i = 0; i < options.warmup + options.steps; ++i) {
+  // The first measured iteration only fills the pipeline: no step completes in it.
+  for (int64_t i = 0; i <= options.warmup + options.steps; ++i) {
     if (i == options.warmup) {
       // Measuring starts from an idle device.
       if (pending.defined()) item(pending);
@@ -44,7 +45,7 @@ BenchResult run_bench(TrainStep& step, data::Loader& loader, const BenchOptions&
       run.restart();
       since_completion.restart();
     }
-    if (i > options.warmup && run.seconds() >= options.max_seconds) break;
+    if (!times.empty() && run.seconds() >= options.max_seconds) break;
     StepTimes t;
     Timer part;
     std::shared_ptr<const data::Batch> batch = loader.next();
@@ -53,18 +54,16 @@ BenchResult run_bench(TrainStep& step, data::Loader& loader, const BenchOptions&
     Tensor loss = step.run(upload_images(*batch, step.device()),
                            upload_labels(*batch, step.device()), options.lr);
     t.host = part.restart();
-    const bool had_pending = pending.defined();
-    if (had_pending) {
+    if (pending.defined()) {
       double value = item(pending);
       if (i > options.warmup) result.losses.push_back(value);
     }
     t.device = part.restart();
     pending = loss;
     t.total = since_completion.restart();
-    // The first measured iteration only fills the pipeline: no step completes in it.
     if (i > options.warmup) times.push_back(t);
   }
-  if (pending.defined()) result.losses.push_back(item(pending));
+  if (pending.defined()) item(pending);  // launched beyond the last measured step
   executable.set_profiling(false);
 
   fill_summaries(result, times);

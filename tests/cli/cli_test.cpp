@@ -1,0 +1,203 @@
+// The program as a user meets it: what it prints, its exit codes, and one clear line for every
+// mistake.
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include "tests/temp_dir.h"
+
+namespace centavo {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Outcome {
+  int code;
+  std::string out;  // standard output and error
+};
+
+Outcome run(const std::string& arguments) {
+  std::string command = std::string(CENTAVO_PROGRAM) + " " + arguments + " 2>&1 </dev/null";
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string out;
+  std::array<char, 4096> buffer;
+  while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) out.append(buffer.data(), n);
+  int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), out};
+}
+
+void expect_failure(const std::string& arguments, int code, const std::string& message) {
+  Outcome outcome = run(arguments);
+  EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr(message)) << arguments;
+  EXPECT_THAT(outcome.out, Not(HasSubstr("terminate called"))) << arguments;
+}
+
+// An IDX pair of `count` images of 4x4 for both splits; `label` gives each its class.
+template <class Label>
+void write_idx(const std::filesystem::path& folder, int count, Label label) {
+  auto big_endian = [](std::ofstream& out, uint32_t x) {
+    for (int shift = 24; shift >= 0; shift -= 8) out.put(static_cast<char>(x >> shift & 0xff));
+  };
+  for (const char* split : {"train", "t10k"}) {
+    std::ofstream images(folder / (std::string(split) + "-images-idx3-ubyte"), std::ios::binary);
+    for (uint32_t x : {0x803u, static_cast<uint32_t>(count), 4u, 4u}) big_endian(images, x);
+    for (int i = 0; i < count * 16; ++i) images.put(static_cast<char>(i * 37 % 251));
+    std::ofstream labels(folder / (std::string(split) + "-labels-idx1-ubyte"), std::ios::binary);
+    for (uint32_t x : {0x801u, static_cast<uint32_t>(count)}) big_endian(labels, x);
+    for (int i = 0; i < count; ++i) labels.put(static_cast<char>(label(i)));
+  }
+}
+
+const std::string kSmall = "--model mlp --hidden 8 --precision fp32 --threads 1 ";
+
+TEST(Usage, HelpSaysWhatThereIs) {
+  Outcome help = run("--help");
+  EXPECT_EQ(help.code, 0);
+  for (const char* command : {"train", "bench", "summary", "models", "devices"}) {
+    EXPECT_THAT(help.out, HasSubstr(command));
+    Outcome own = run(std::string(command) + " --help");
+    EXPECT_EQ(own.code, 0);
+    EXPECT_THAT(own.out, HasSubstr("--help"));
+  }
+}
+
+TEST(Usage, MistakesOfferTheNearestName) {
+  expect_failure("", 2, "no command given");
+  expect_failure("trian", 2, "did you mean 'train'");
+  expect_failure("train --modle mlp", 2, "unknown option '--modle'; did you mean '--model'");
+  expect_failure("bench --model vit_tiny_patch16_242", 2, "did you mean 'vit_tiny_patch16_224'");
+  expect_failure("bench --model mlp --precision bf61", 2, "did you mean 'bf16'");
+  expect_failure("bench --model mlp --opt adma", 2, "did you mean 'adam'");
+  expect_failure("bench --model mlp --device cpuu", 2, "did you mean 'cpu'");
+  expect_failure("bench --model mlp --dataset fkae", 1, "did you mean 'fake'");
+  expect_failure("train --model mlp", 2, "--dataset is required");
+  expect_failure("bench --model mlp --batch-size 0", 2, "--batch-size");
+  expect_failure("bench --model mlp --batch-size many", 2, "--batch-size");
+  expect_failure("models resnte", 1, "no model matches");
+}
+
+TEST(Models, ListsWithParameterCounts) {
+  Outcome list = run("models 'vit_base*'");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_THAT(list.out, HasSubstr("86,567,656"));
+  EXPECT_THAT(list.out, Not(HasSubstr("vit_tiny")));
+  auto json = nlohmann::json::parse(run("models vit_tiny_patch16_224 --format json").out);
+  EXPECT_EQ(json[0]["params"], 5717416);
+}
+
+TEST(Summary, CountsParametersAndMemory) {
+  auto json = nlohmann::json::parse(
+      run("summary --model vit_tiny_patch16_224 --batch-size 2 --format json").out);
+  EXPECT_EQ(json["params"], 5717416);
+  int64_t sum = 0;
+  for (const auto& layer : json["layers"]) sum += layer["params"].get<int64_t>();
+  EXPECT_EQ(sum, 5717416);
+  // Two multiply-adds a weight and token: 1.26 GMACs a sample, as timm's table of models has it.
+  EXPECT_NEAR(json["forward_gflops"].get<double>() / 2, 2 * 1.26, 0.1);
+  EXPECT_GT(json["planned_bytes"].get<int64_t>(), 3 * 4 * 5717416);
+}
+
+TEST(Bench, JsonHasEveryKey) {
+  Outcome outcome = run("bench " + kSmall +
+                        "--dataset fake --img-size 8 --in-chans 1 --num-classes 10 --batch-size 4 "
+                        "--steps 5 --warmup 1 --format json");
+  ASSERT_EQ(outcome.code, 0) << outcome.out;
+  auto json = nlohmann::json::parse(outcome.out);
+  for (const char* key : {"model",
+                          "params",
+                          "batch_size",
+                          "precision",
+                          "device",
+                          "threads",
+                          "workers",
+                          "steps",
+                          "step_seconds",
+                          "step_seconds_mean",
+                          "step_seconds_ci95",
+                          "samples_per_second",
+                          "tflops",
+                          "data_wait_seconds",
+                          "host_seconds",
+                          "device_seconds",
+                          "compile_seconds",
+                          "compiles",
+                          "cache_hits",
+                          "peak_memory_mib",
+                          "planned_memory_mib",
+                          "losses"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  EXPECT_EQ(json["steps"], 5);
+  EXPECT_EQ(json["losses"].size(), 5u);
+  EXPECT_EQ(json["compiles"], 1);
+  double parts = json["data_wait_seconds"].get<double>() + json["host_seconds"].get<double>() +
+                 json["device_seconds"].get<double>();
+  EXPECT_NEAR(parts, json["step_seconds_mean"].get<double>(), 0.1 * parts + 1e-5);
+}
+
+TEST(Train, WritesSummaryAndWeights) {
+  TempDir dir;
+  write_idx(dir / "", 40, [](int i) { return i % 3; });
+  const std::string command = "train " + kSmall +
+                              "--num-classes 3 --dataset idx:" + (dir / "").string() +
+                              " --epochs 2 --batch-size 8 --output ";
+  Outcome first = run(command + (dir / "a").string());
+  ASSERT_EQ(first.code, 0) << first.out;
+  EXPECT_THAT(first.out, HasSubstr("Train: 1 [   5/5 (100%)]"));
+  EXPECT_THAT(first.out, HasSubstr("*** Best metric:"));
+  std::ifstream summary(dir / "a" / "summary.csv");
+  std::string header;
+  std::getline(summary, header);
+  EXPECT_EQ(header, "epoch,train_loss,eval_loss,eval_top1,eval_top5,lr");
+  // The same seed gives the same bytes.
+  ASSERT_EQ(run(command + (dir / "b").string()).code, 0);
+  auto bytes = [](const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_FALSE(bytes(dir / "a" / "model.safetensors").empty());
+  EXPECT_TRUE(bytes(dir / "a" / "model.safetensors") == bytes(dir / "b" / "model.safetensors"));
+  EXPECT_EQ(bytes(dir / "a" / "summary.csv"), bytes(dir / "b" / "summary.csv"));
+}
+
+TEST(Train, BadDataIsNamed) {
+  TempDir dir;
+  write_idx(dir / "", 40, [](int i) { return i % 3; });
+  const std::string data = "--dataset idx:" + (dir / "").string() + " --epochs 1 --output " +
+                           (dir / "out").string() + " ";
+  expect_failure("train " + kSmall + data + "--num-classes 2 --batch-size 8", 1, "label");
+  expect_failure("train " + kSmall + data + "--num-classes 3 --batch-size 64", 1, "batch");
+  std::filesystem::resize_file(dir / "train-images-idx3-ubyte", 100);
+  expect_failure("train " + kSmall + data + "--num-classes 3 --batch-size 8", 1,
+                 "train-images-idx3-ubyte");
+  expect_failure("train " + kSmall + "--dataset idx:/nowhere --output " + (dir / "out").string(), 1,
+                 "/nowhere");
+}
+
+TEST(Train, ModelsThatDoNotFitAreNamed) {
+  expect_failure("train --model vit_tiny_patch16_224 --img-size 30 --dataset fake", 1,
+                 "30 is no whole number of patches of 16");
+  expect_failure("train --model vit_tiny_patch16_224 --num-heads 7 --dataset fake", 1, "7 heads");
+}
+
+TEST(Train, AnExplodingLossIsNamedWithItsStep) {
+  TempDir dir;
+  write_idx(dir / "", 40, [](int i) { return i % 3; });
+  expect_failure("train " + kSmall + "--num-classes 3 --dataset idx:" + (dir / "").string() +
+                     " --batch-size 8 --opt sgd --lr 1e38 --output " + (dir / "out").string(),
+                 1, "at step 2");
+}
+
+TEST(Train, AnUnwritableOutputIsNamed) {
+  expect_failure(
+      "train " + kSmall + "--dataset fake --img-size 8 --in-chans 1 --output /dev/null/x", 1,
+      "/dev/null/x");
+}
+
+}  // namespace
+}  // namespace centavo
