@@ -1,6 +1,7 @@
 # `cmake --install`: the library, its headers and a package that find_package(centavo) finds.
 include(CMakePackageConfigHelpers)
 install(TARGETS centavo EXPORT centavo-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS centavo_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY src/centavo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(DIRECTORY data/fleet DESTINATION ${CMAKE_INSTALL_DATADIR}/centavo)
 install(EXPORT centavo-targets FILE centavo-targets.cmake NAMESPACE centavo:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/centavo)
