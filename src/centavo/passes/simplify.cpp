@@ -182,11 +182,12 @@ std::optional<Tensor> transposed_product(const Site& s) {
 // A product that is only converted to a wider dtype is written in that dtype: it was accumulated in
 // fp32 anyway.
 std::optional<Tensor> widened_product(const Site& s) {
-  if (s.node.op != &op_convert || !is(s.in[0], op_dot_general) || !s.sole_user_of(0)) return {};
+  if (s.node.op != &op_convert || !s.sole_user_of(0)) return {};
+  if (!is(s.in[0], op_dot_general) && !is(s.in[0], op_convolution_weight_grad)) return {};
   if (s.node.types[0].dtype != DType::kF32 || s.in[0].dtype() != DType::kBF16) return {};
   Attrs changed = attrs(s.in[0]);
   changed.set("dtype", DType::kF32);
-  return record1(op_dot_general, s.in[0].node()->inputs, changed, s.node.loc);
+  return record1(*s.in[0].node()->op, s.in[0].node()->inputs, changed, s.node.loc);
 }
 
 constexpr Rule kRules[] = {neutral_operand,    merge_factors,      chained_convert,
