@@ -87,6 +87,7 @@ struct Instance {
   double network = 0;  // B/s, sustained
   double network_burst = 0;
   bool efa = false;
+  int loader_workers = 0;  // per worker, where the published figures of a fixed system say so
   Source source;
 
   int workers() const { return chips * chip.workers; }

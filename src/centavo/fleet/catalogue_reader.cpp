@@ -210,6 +210,7 @@ class CatalogueReader {
     const bool accelerated = table.has("chip");
     if (accelerated) family.chip = c_.chip(table.text("chip"));
     family.link = table.text_or("link", "");
+    family.loader_workers = table.integer_or("loader_workers", 0);
     family.source = read_source(table, &inherited);
     for (TomlTable& size : table.tables("sizes")) {
       insert(c_.instances_, read_size(size, family, accelerated), size);
