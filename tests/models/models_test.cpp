@@ -25,11 +25,17 @@ std::string error_of(const std::function<void()>& f) {
 
 // Counts as timm 0.9.5 reports them.
 TEST(Zoo, ParameterCountsEqualTimms) {
-  const std::pair<const char*, int64_t> expected[] = {
-      {"vit_tiny_patch16_224", 5'717'416},   {"vit_small_patch16_224", 22'050'664},
-      {"vit_base_patch16_224", 86'567'656},  {"vit_large_patch16_224", 304'326'632},
-      {"vit_small_patch32_224", 22'878'952}, {"vit_base_patch32_224", 88'224'232},
-      {"vit_large_patch32_224", 306'535'400}};
+  const std::pair<const char*, int64_t> expected[] = {{"vit_tiny_patch16_224", 5'717'416},
+                                                      {"vit_small_patch16_224", 22'050'664},
+                                                      {"vit_base_patch16_224", 86'567'656},
+                                                      {"vit_large_patch16_224", 304'326'632},
+                                                      {"vit_small_patch32_224", 22'878'952},
+                                                      {"vit_base_patch32_224", 88'224'232},
+                                                      {"vit_large_patch32_224", 306'535'400},
+                                                      {"resnet18", 11'689'512},
+                                                      {"resnet34", 21'797'672},
+                                                      {"resnet50", 25'557'032},
+                                                      {"resnet101", 44'549'160}};
   for (auto [name, count] : expected)
     EXPECT_EQ(make_model(name)->parameters().trainable_elements(), count) << name;
 }

@@ -47,6 +47,9 @@ ModelFlags::ModelFlags(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->type_name("X")
       ->group(group);
+  app.add_flag("--small-stem", options.small_stem,
+               "resnet: a 3x3 stem without pooling, for images of 28 or 32")
+      ->group(group);
   app.add_option("--hidden", options.hidden, "mlp: widths of the hidden layers")
       ->delimiter(',')
       ->type_name("N,N,...")

@@ -33,6 +33,17 @@ std::map<std::string, Entry> make_zoo() {
           }};
     }
   }
+  const std::pair<const char*, ResNetConfig> resnets[] = {{"resnet18", {false, {2, 2, 2, 2}}},
+                                                          {"resnet34", {false, {3, 4, 6, 3}}},
+                                                          {"resnet50", {true, {3, 4, 6, 3}}},
+                                                          {"resnet101", {true, {3, 4, 23, 3}}}};
+  for (const auto& [resnet, config] : resnets) {
+    zoo[resnet] = {
+        fmt::format("residual network of {} blocks", config.bottleneck ? "bottleneck" : "basic"),
+        [config = config](const std::string& name, const ModelOptions& options) {
+          return make_resnet(name, config, options);
+        }};
+  }
   zoo["mlp"] = {"multi-layer perceptron over 28x28 grey images: --hidden sets its layers",
                 make_mlp};
   return zoo;

@@ -1,6 +1,8 @@
 // Forward passes of the layers.
 #include "centavo/nn/layers.h"
 
+#include <cmath>
+
 #include "centavo/ops/ops.h"
 
 namespace centavo::nn {
@@ -30,6 +32,49 @@ LayerNorm::LayerNorm(ParameterList& list, const std::string& layer, int64_t widt
 Tensor LayerNorm::forward(const Context& ctx, const Tensor& x) const {
   NameScope scope(name);
   return layer_norm(x, ctx[weight], ctx[bias], eps);
+}
+
+Conv2d::Conv2d(ParameterList& list, const std::string& layer, int64_t in, int64_t out,
+               int64_t kernel, int64_t stride_, int64_t padding_, int64_t groups_)
+    : name(layer), stride(stride_), padding(padding_), groups(groups_) {
+  const double fan_out = static_cast<double>(out * kernel * kernel) / static_cast<double>(groups);
+  weight = list.add(name + ".weight", {out, in / groups, kernel, kernel},
+                    Init::normal(std::sqrt(2 / fan_out)));
+}
+
+Tensor Conv2d::forward(const Context& ctx, const Tensor& x) const {
+  NameScope scope(name);
+  return conv2d(x, ctx.cast(weight), conv_options(stride, padding, groups));
+}
+
+BatchNorm::BatchNorm(ParameterList& list, const std::string& layer, int64_t channels,
+                     double weight_init, double epsilon, double momentum_)
+    : name(layer), eps(epsilon), momentum(momentum_) {
+  weight = list.add(name + ".weight", {channels}, Init::constant(weight_init));
+  bias = list.add(name + ".bias", {channels}, Init::zeros());
+  running_mean = list.add(name + ".running_mean", {channels}, Init::zeros(), false);
+  running_var = list.add(name + ".running_var", {channels}, Init::ones(), false);
+}
+
+Tensor BatchNorm::forward(Context& ctx, const Tensor& x) const {
+  NameScope scope(name);
+  const DType stat = statistics_dtype(x.dtype());
+  Tensor old_mean = convert(ctx[running_mean], stat), old_var = convert(ctx[running_var], stat);
+  if (!ctx.training()) {
+    Tensor scale = convert(ctx[weight], stat) * rsqrt(old_var + eps);
+    Tensor shift = convert(ctx[bias], stat) - old_mean * scale;
+    return convert(convert(x, stat) * scale + shift, x.dtype());
+  }
+  BatchNormResult result = batch_norm(x, ctx[weight], ctx[bias], eps);
+  const double count = static_cast<double>(x.shape().elements()) / static_cast<double>(x.dim(-1));
+  const double unbiased = count > 1 ? count / (count - 1) : 1;
+  auto towards = [&](Param buffer, const Tensor& old_value, const Tensor& batch) {
+    Tensor moved = old_value * (1 - momentum) + stop_gradient(batch) * momentum;
+    ctx.update(buffer, convert(moved, ctx[buffer].dtype()));
+  };
+  towards(running_mean, old_mean, result.mean);
+  towards(running_var, old_var, result.variance * unbiased);
+  return result.y;
 }
 
 Tensor Dropout::forward(Context& ctx, const Tensor& x) const {

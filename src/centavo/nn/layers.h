@@ -33,6 +33,31 @@ struct LayerNorm {
   double eps;
 };
 
+// Channels-last convolution without bias: x[N, H, W, I] -> [N, H', W', O]; weight [O, I / groups,
+// K, K].
+struct Conv2d {
+  // Initialised as timm's ResNets are: normal, variance 2 / (O K K / groups).
+  Conv2d(ParameterList& list, const std::string& name, int64_t in, int64_t out, int64_t kernel,
+         int64_t stride = 1, int64_t padding = 0, int64_t groups = 1);
+  Tensor forward(const Context& ctx, const Tensor& x) const;
+
+  std::string name;
+  Param weight;
+  int64_t stride, padding, groups;
+};
+
+// Over all dimensions but the last. Training uses the batch's statistics and moves the running ones
+// towards them by `momentum`; evaluation uses the running ones. PyTorch's semantics and defaults.
+struct BatchNorm {
+  BatchNorm(ParameterList& list, const std::string& name, int64_t channels, double weight_init = 1,
+            double eps = 1e-5, double momentum = 0.1);
+  Tensor forward(Context& ctx, const Tensor& x) const;
+
+  std::string name;
+  Param weight, bias, running_mean, running_var;
+  double eps, momentum;
+};
+
 struct Dropout {
   double rate = 0;
   Tensor forward(Context& ctx, const Tensor& x) const;
