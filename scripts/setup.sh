@@ -5,7 +5,7 @@ packages=(
   g++ cmake ninja-build ccache mold pkg-config
   libdnnl-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  libnlopt-dev libnlopt-cxx-dev libfccp-dev
+  libnlopt-dev libnlopt-cxx-dev libfccp-dev libcurl4-openssl-dev
   python3-torch libopenblas0-openmp dataset-fashion-mnist
 )
 missing=()

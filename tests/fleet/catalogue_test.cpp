@@ -9,6 +9,7 @@
 #include "centavo/base/error.h"
 #include "centavo/fleet/data_dir.h"
 #include "centavo/fleet/prices.h"
+#include "centavo/io/file.h"
 
 namespace centavo::fleet {
 namespace {
@@ -29,7 +30,7 @@ class CatalogueFiles : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(dir_); }
 
   void replace(const std::string& file, const std::string& from, const std::string& to) {
-    std::string text = read_file(dir_ / file);
+    std::string text = io::read_file(dir_ / file);
     size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << from;
     std::ofstream(dir_ / file) << text.replace(at, from.size(), to);
@@ -48,7 +49,7 @@ class CatalogueFiles : public ::testing::Test {
 };
 
 TEST(Catalogue, HoldsTheFamiliesThatTrainingUses) {
-  Catalogue catalogue = Catalogue::load();
+  Catalogue catalogue = Catalogue::load(data_dir());
   EXPECT_GE(catalogue.match("").size(), 150u);
   const Instance& trn1 = catalogue.instance("trn1.32xlarge");
   EXPECT_EQ(trn1.workers(), 32);
@@ -67,7 +68,7 @@ TEST(Catalogue, HoldsTheFamiliesThatTrainingUses) {
 }
 
 TEST(Catalogue, CpuInstancesTrainOnTheirProcessor) {
-  const Catalogue catalogue = Catalogue::load();
+  const Catalogue catalogue = Catalogue::load(data_dir());
   const Instance& c7i = catalogue.instance("c7i.2xlarge");
   EXPECT_EQ(c7i.chip.kind, ChipKind::kCpu);
   EXPECT_EQ(c7i.workers(), 1);
@@ -76,7 +77,7 @@ TEST(Catalogue, CpuInstancesTrainOnTheirProcessor) {
 }
 
 TEST(Catalogue, GlobsSelectInCatalogueOrder) {
-  Catalogue catalogue = Catalogue::load();
+  Catalogue catalogue = Catalogue::load(data_dir());
   std::vector<std::string> names;
   for (const Instance* instance : catalogue.match("trn1.*, inf2.x*"))
     names.push_back(instance->name);
@@ -118,13 +119,13 @@ TEST_F(CatalogueFiles, FaultyPricesAreErrors) {
 }
 
 TEST(Prices, EveryPriceBelongsToAnInstance) {
-  const Catalogue catalogue = Catalogue::load();
-  const PriceBook book = PriceBook::load();
+  const Catalogue catalogue = Catalogue::load(data_dir());
+  const PriceBook book = PriceBook::load(data_dir());
   for (const Price& price : book.all()) EXPECT_NO_THROW(catalogue.instance(price.instance));
 }
 
 TEST(Prices, TheNewestWithinTheChosenTimeIsFound) {
-  const PriceBook book = PriceBook::load();
+  const PriceBook book = PriceBook::load(data_dir());
   EXPECT_DOUBLE_EQ(book.find("p5.48xlarge", {})->usd_per_hour, 55.04);
   EXPECT_DOUBLE_EQ(book.find("p5.48xlarge", price_choice_from_text("2023"))->usd_per_hour, 98.32);
   EXPECT_EQ(book.find("p5.48xlarge", price_choice_from_text("2023-08")), nullptr);

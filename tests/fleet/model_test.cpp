@@ -76,7 +76,7 @@ TEST(Architectures, MistakesAreNamed) {
 }
 
 TEST(DeviceModel, TimesAreTheirPartsAndFollowTheRoofline) {
-  const Predictor predictor = Predictor::load();
+  const Predictor predictor = Predictor::load(data_dir());
   Chip chip = predictor.catalogue().chip("A100 80GB");
   const Stack& stack = predictor.software().for_chip(ChipKind::kGpu);
   for (const char* model :
@@ -110,7 +110,7 @@ TEST(DeviceModel, TimesAreTheirPartsAndFollowTheRoofline) {
 }
 
 TEST(Predictor, RefusesWhatAMachineCannotDo) {
-  const Predictor predictor = Predictor::load();
+  const Predictor predictor = Predictor::load(data_dir());
   const Workload vit = describe("vit_base_patch16_224", 16), resnet = describe("resnet50", 16);
   const auto predict = [&](const char* name, const Workload& step, RunSetup setup = {}) {
     return predictor.predict(predictor.catalogue().instance(name), step, setup);
@@ -147,7 +147,7 @@ TEST(Predictor, RefusesWhatAMachineCannotDo) {
 }
 
 TEST(Predictor, MoreMachineIsNeverSlower) {
-  const Predictor predictor = Predictor::load();
+  const Predictor predictor = Predictor::load(data_dir());
   Philox rng(4);
   const std::vector<std::string> models = {"vit_small_patch16_224", "resnet50", "gpt2",
                                            "convnext_tiny"};
@@ -183,8 +183,8 @@ TEST(Predictor, MoreMachineIsNeverSlower) {
 }
 
 TEST(Calibration, LeaveOneOutErrorsHoldTheirBounds) {
-  const Predictor predictor = Predictor::load();
-  const TrainingRows published = published_rows();
+  const Predictor predictor = Predictor::load(data_dir());
+  const TrainingRows published = published_rows(data_dir());
   EXPECT_LT(3 * parameter_infos().size(), published.rows.size() + published.ratios.size());
   const Calibration calibration = calibrate(published.rows, predictor);
   EXPECT_LE(calibration.median_error, 0.12);
@@ -203,7 +203,7 @@ TEST(Calibration, LeaveOneOutErrorsHoldTheirBounds) {
 }
 
 TEST(Calibration, RowsNeverFittedArePredicted) {
-  const Predictor predictor = Predictor::load();
+  const Predictor predictor = Predictor::load(data_dir());
   std::vector<double> errors;
   int bad = 0;
   for (const TrainingRow& row : read_training_rows(data_dir() / "heldout.csv")) {
@@ -222,13 +222,13 @@ TEST(Calibration, RowsNeverFittedArePredicted) {
 // inf2.xlarge and trn1.2xlarge have the same chip arithmetic; published in 2023: inf2.xlarge about
 // 39 % better in samples per dollar, trn1.2xlarge faster.
 TEST(Calibration, ThePublishedFindingComesOut) {
-  const Predictor predictor = Predictor::load();
-  const TrainingRows published = published_rows();
+  const Predictor predictor = Predictor::load(data_dir());
+  const TrainingRows published = published_rows(data_dir());
   ASSERT_EQ(published.ratios.size(), 1u);
   const RatioRow& ratio = published.ratios[0];
-  EXPECT_NEAR(
-      predicted_ratio(ratio, predictor, PriceBook::load(), price_choice_from_text("2023-08")), 1.39,
-      0.15);
+  EXPECT_NEAR(predicted_ratio(ratio, predictor, PriceBook::load(data_dir()),
+                              price_choice_from_text("2023-08")),
+              1.39, 0.15);
   const auto seconds = [&](const TrainingRow& row, int cores) {
     const ResolvedRow r = resolve(row, predictor);
     Instance instance = *r.instance;
@@ -241,16 +241,16 @@ TEST(Calibration, ThePublishedFindingComesOut) {
 }
 
 TEST(Calibration, FitRecoversTheParametersThatMadeTheRows) {
-  Predictor predictor = Predictor::load();
+  Predictor predictor = Predictor::load(data_dir());
   Parameters truth = predictor.parameters();
   truth.compute = 0.6, truth.memory = 0.9, truth.neuron_launch = 0.03;
   predictor.set_parameters(truth);
-  std::vector<TrainingRow> rows = published_rows().rows;
+  std::vector<TrainingRow> rows = published_rows(data_dir()).rows;
   for (TrainingRow& row : rows) {
     const ResolvedRow r = resolve(row, predictor);
     row.samples_per_second = predictor.predict(*r.instance, r.workload, r.setup).samples_per_second;
   }
-  const Parameters fitted = fit(rows, Predictor::load());
+  const Parameters fitted = fit(rows, Predictor::load(data_dir()));
   EXPECT_NEAR(fitted.compute, truth.compute, 0.05 * truth.compute);
   EXPECT_NEAR(fitted.memory, truth.memory, 0.05 * truth.memory);
   EXPECT_NEAR(fitted.neuron_launch, truth.neuron_launch, 0.25 * truth.neuron_launch);

@@ -8,6 +8,7 @@
 
 #include "centavo/base/philox.h"
 #include "centavo/fleet/collectives.h"
+#include "centavo/fleet/data_dir.h"
 #include "centavo/fleet/host_cpu.h"
 
 namespace centavo::fleet {
@@ -216,7 +217,7 @@ TEST(Collectives, HierarchyMovesLessOutside) {
 }
 
 TEST(Collectives, PublishedPointsAreReproduced) {
-  const Catalogue catalogue = Catalogue::load();
+  const Catalogue catalogue = Catalogue::load(data_dir());
   for (const char* name : {"neuroncore-pair", "neuronlink-v2-torus"}) {
     const Link& link = catalogue.link(name);
     ASSERT_GE(link.measured.size(), 5u);
@@ -234,7 +235,7 @@ TEST(Collectives, PublishedPointsAreReproduced) {
 }
 
 TEST(Collectives, MoreBandwidthOrFewerBytesIsNeverSlower) {
-  const Catalogue catalogue = Catalogue::load();
+  const Catalogue catalogue = Catalogue::load(data_dir());
   Philox rng(3);
   for (const Instance* instance : catalogue.match("trn1*,inf2*,p4*,g5*,trn2*")) {
     for (int count : {1, 2, 64, 10000}) {

@@ -5,7 +5,6 @@
 
 #include "centavo/base/error.h"
 #include "centavo/base/text.h"
-#include "centavo/fleet/data_dir.h"
 
 namespace centavo::fleet {
 namespace {
@@ -49,10 +48,6 @@ std::string_view name_of(LinkShape shape) {
       return "switch";
   }
   CENTAVO_UNREACHABLE();
-}
-
-Catalogue Catalogue::load() {
-  return load(data_dir());
 }
 
 const Instance& Catalogue::instance(std::string_view name) const {

@@ -5,6 +5,7 @@
 #include "centavo/base/error.h"
 #include "centavo/base/text.h"
 #include "centavo/fleet/catalogue.h"
+#include "centavo/fleet/data_dir.h"
 #include "centavo/fleet/toml_reader.h"
 
 namespace centavo::fleet {
@@ -154,8 +155,12 @@ class CatalogueReader {
     read_links(dir / "links.toml");
     for (const Chip& chip : c_.chips_)
       if (!chip.link.empty()) c_.link(chip.link);
-    read_instances(dir / "instances.toml");
+    read_instances(dir / "instances.toml", false);
     each(dir / "limits.toml", "limit", [&](TomlTable& t) { c_.limits_.push_back(read_limit(t)); });
+  }
+
+  void read_imported(const std::filesystem::path& path) {
+    if (std::filesystem::exists(path)) read_instances(path, true);
   }
 
  private:
@@ -187,34 +192,43 @@ class CatalogueReader {
     for (size_t i = 0; i < bytes.size(); ++i) link.measured.push_back({bytes[i], 1e-6 * times[i]});
   }
 
-  void read_instances(const std::filesystem::path& path) {
+  void read_instances(const std::filesystem::path& path, bool imported) {
     TomlFile file(path);
     TomlTable root = file.root();
     const Source inherited = read_source(root);
     for (TomlTable& table : root.tables("family")) {
-      read_family(table, inherited);
+      read_family(table, inherited, imported);
       table.finish();
     }
     root.finish();
   }
 
-  void read_family(TomlTable& table, const Source& inherited) {
+  void read_family(TomlTable& table, const Source& inherited, bool imported) {
     Instance family;
     family.name = table.text("name");
     family.rentable = table.flag_or("rentable", true);
-    const std::string cpu = table.text("cpu");
+    const std::string cpu = table.text_or("cpu", "");
     auto found =
         std::find_if(c_.cpus_.begin(), c_.cpus_.end(), [&](const Cpu& c) { return c.name == cpu; });
-    if (found == c_.cpus_.end()) throw Error(table.where(), "unknown cpu '{}'", cpu);
-    family.cpu = *found;
-    const bool accelerated = table.has("chip");
-    if (accelerated) family.chip = c_.chip(table.text("chip"));
+    if (found != c_.cpus_.end())
+      family.cpu = *found;
+    else if (!cpu.empty())
+      throw Error(table.where(), "unknown cpu '{}'", cpu);
+    const bool accelerated = table.has("chip") || table.has("unknown_chip");
+    if (table.has("chip"))
+      family.chip = c_.chip(table.text("chip"));
+    else
+      family.chip.name = table.text_or("unknown_chip", "");
     family.link = table.text_or("link", "");
     family.loader_workers = table.integer_or("loader_workers", 0);
     family.source = read_source(table, &inherited);
     for (TomlTable& size : table.tables("sizes")) {
-      insert(c_.instances_, read_size(size, family, accelerated), size);
+      Instance instance = read_size(size, family, accelerated);
       size.finish();
+      // What is shipped has been reviewed by hand and stays.
+      const auto same = [&](const Instance& other) { return other.name == instance.name; };
+      if (imported && std::any_of(c_.instances_.begin(), c_.instances_.end(), same)) continue;
+      insert(c_.instances_, std::move(instance), size);
     }
   }
 
@@ -243,6 +257,14 @@ class CatalogueReader {
 
   Catalogue& c_;
 };
+
+Catalogue Catalogue::load() {
+  Catalogue catalogue;
+  CatalogueReader reader(catalogue);
+  reader.read(data_dir());
+  reader.read_imported(user_dir() / "instances.toml");
+  return catalogue;
+}
 
 Catalogue Catalogue::load(const std::filesystem::path& dir) {
   Catalogue catalogue;

@@ -3,8 +3,6 @@
 #include "centavo/fleet/data_dir.h"
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "centavo/base/error.h"
 
@@ -28,11 +26,12 @@ std::filesystem::path data_dir() {
               CENTAVO_FLEET_SOURCE_DIR, CENTAVO_FLEET_INSTALL_DIR);
 }
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  if (!in.is_open() || in.bad()) throw Error(path.string(), "cannot be read");
-  return text;
+std::filesystem::path user_dir() {
+  if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && *data != '\0')
+    return std::filesystem::path(data) / "centavo/fleet";
+  const char* home = std::getenv("HOME");
+  return std::filesystem::path(home != nullptr && *home != '\0' ? home : "/") /
+         ".local/share/centavo/fleet";
 }
 
 }  // namespace centavo::fleet

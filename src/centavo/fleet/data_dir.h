@@ -1,8 +1,7 @@
-// Where the fleet catalogue's files are.
+// Where the fleet catalogue's files are, and where the user's own are kept.
 #pragma once
 
 #include <filesystem>
-#include <string_view>
 
 namespace centavo::fleet {
 
@@ -11,7 +10,8 @@ namespace centavo::fleet {
 // Throws Error when none holds a catalogue.
 std::filesystem::path data_dir();
 
-// The text of one file below `dir`; throws Error when it cannot be read.
-std::string read_file(const std::filesystem::path& path);
+// Where a user's imports are kept: $XDG_DATA_HOME/centavo/fleet, by default
+// ~/.local/share/centavo/fleet.
+std::filesystem::path user_dir();
 
 }  // namespace centavo::fleet

@@ -99,6 +99,10 @@ Predictor Predictor::load() {
   return {Catalogue::load(), SoftwareTable::load(), Parameters::load()};
 }
 
+Predictor Predictor::load(const std::filesystem::path& dir) {
+  return {Catalogue::load(dir), SoftwareTable::load(dir), Parameters::load(dir)};
+}
+
 Prediction Predictor::predict(const Instance& instance, const Workload& workload,
                               const RunSetup& setup) const {
   CENTAVO_CHECK(setup.instances >= 1 && setup.accumulate >= 1 && setup.steps_per_launch >= 1);

@@ -51,6 +51,7 @@ class Predictor {
       : catalogue_(std::move(catalogue)), software_(std::move(software)), parameters_(parameters) {}
   // The catalogue, software and fitted parameters of data_dir().
   static Predictor load();
+  static Predictor load(const std::filesystem::path& dir);  // of one directory only
 
   // Throws Error saying why the machine cannot run it: a limit, no figures, a worker count, memory.
   Prediction predict(const Instance& instance, const Workload& workload,

@@ -44,7 +44,12 @@ PriceChoice price_choice_from_text(std::string_view text) {
 }
 
 PriceBook PriceBook::load() {
-  return load(data_dir());
+  PriceBook book = load(data_dir());
+  if (std::filesystem::exists(user_dir() / "prices.toml")) {
+    const PriceBook imported = load(user_dir());
+    book.prices_.insert(book.prices_.end(), imported.prices_.begin(), imported.prices_.end());
+  }
+  return book;
 }
 
 PriceBook PriceBook::load(const std::filesystem::path& dir) {
@@ -56,6 +61,7 @@ PriceBook PriceBook::load(const std::filesystem::path& dir) {
     price.source = {table.text("source"), table.text("date")};
     price.region = table.text("region");
     price.kind = price_kind_from_name(table.text("kind"));
+    price.zone = table.text_or("zone", "");
     price.weak = table.flag_or("weak", false);
     TomlTable rows = table.table("prices");
     for (const std::string& name : rows.keys()) {

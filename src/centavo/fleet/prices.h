@@ -38,7 +38,8 @@ PriceChoice price_choice_from_text(std::string_view text);
 
 class PriceBook {
  public:
-  // Reads prices.toml from `dir`; by default data_dir().
+  // Reads prices.toml from `dir`; by default from data_dir() and then the user's imports from
+  // user_dir().
   static PriceBook load(const std::filesystem::path& dir);
   static PriceBook load();
 

@@ -6,7 +6,7 @@
 
 #include "centavo/base/error.h"
 #include "centavo/base/text.h"
-#include "centavo/fleet/data_dir.h"
+#include "centavo/io/file.h"
 
 namespace centavo::fleet {
 
@@ -134,7 +134,7 @@ void TomlTable::finish() const {
 }
 
 TomlFile::TomlFile(const std::filesystem::path& path) : name_(path.filename().string()) {
-  std::string text = read_file(path);
+  const std::string text = io::read_file(path);
   try {
     table_ = toml::parse(text, path.string());
   } catch (const toml::parse_error& e) {
