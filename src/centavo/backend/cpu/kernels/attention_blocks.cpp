@@ -20,7 +20,7 @@ void pack_right(const AttentionTools& tools, const Right& right, const std::byte
   const int64_t lanes = tools.micro.lanes;
   for (int64_t p = 0; p < right.panels.parts; ++p) {
     const int64_t first = right.panels.begin(p) * lanes, width = right.panels.count(p) * lanes;
-    tools.micro.pack(right.words + first * right.steps, width,
+    tools.micro.pack(right.words + first * right.steps, width, 0,
                      src + first * stride * size_of(tools.dtype), tools.dtype, stride, k_stride,
                      std::min(width, columns - first), k);
   }
@@ -32,7 +32,7 @@ Left left_rows(const AttentionTools& tools, const ConstHeadView& view, int64_t f
   if (tools.micro.reads_in_place(tools.dtype, head_dim)) {
     return {view.at(first), view.token_bytes, kWord};
   }
-  tools.micro.pack(words, tokens, view.at(first), tools.dtype, view.stride, 1, tokens, head_dim);
+  tools.micro.pack(words, tokens, 0, view.at(first), tools.dtype, view.stride, 1, tokens, head_dim);
   return {reinterpret_cast<const std::byte*>(words), kWord, tokens * kWord};
 }
 
@@ -46,7 +46,7 @@ void multiply(const AttentionTools& tools, const Left& a, int64_t rows, const Ri
     const int64_t row = tiles.begin(t);
     tools.micro.products[tiles.count(t) - 1][vectors - 1](
         steps, a.data + row * a.row, a.row, a.step, words, width * int64_t{sizeof(uint32_t)},
-        c + row * ldc, ldc, accumulate);
+        c + row * ldc, ldc, accumulate, {});
   }
 }
 

@@ -1,14 +1,18 @@
-// Blocking for caches and threads: which operand is packed when, by whom, and in what order blocks
-// of C are made. The arithmetic is in micro.h.
+// Blocking for caches and threads: in what order blocks of C are made, who packs what when, and
+// what is fetched meanwhile. The arithmetic is in micro.h, packing in gemm_operand.h.
 //
-// The outer operand's blocks are shared out among the threads and packed by their owner, one at a
-// time, just before use: they stay in its L2. The inner operand is read once for each outer block;
-// it is packed whole beforehand by all threads together, unless it can be read where it lies.
+// C is made in blocks, each over all of K, chunk by chunk. The outer operand's strips are shared
+// out among the threads, which walk over all of the inner operand for each block of them. A chunk
+// is packed just before its first use, while its source is in L2: of the outer operand by its only
+// user, of the inner one by the threads together, each its part during its first walk. Everything
+// else comes from memory while products run (AheadQueue), which is what keeps them at the speed of
+// the registers.
 #include "centavo/backend/cpu/kernels/gemm.h"
 
 #include <algorithm>
 #include <omp.h>
 
+#include "centavo/backend/cpu/kernels/gemm_operand.h"
 #include "centavo/backend/cpu/kernels/scratch.h"
 #include "centavo/base/error.h"
 
@@ -17,66 +21,25 @@ namespace {
 
 // A block of C is at most kBlock x kBlock, a multiple of every micro-kernel's rows and width.
 constexpr int64_t kBlock = 96;
-// Steps of K taken at once. A micro-panel of A (8 x kMaxChunk words) fits half of L1.
-constexpr int64_t kMaxChunk = 512;
+// Steps of K taken at once. Three chunks of kBlock strips, two in use and one on its way, fit a
+// megabyte of L2; a micro-panel of A fits half of L1.
+constexpr int64_t kMaxChunk = 400;
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+int64_t blocks(Range range) {
+  return ceil_div(range.size(), kBlock);
 }
-int64_t round_up(int64_t a, int64_t b) {
-  return ceil_div(a, b) * b;
-}
-
-struct Range {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-};
-
-// The part-th of `parts` nearly equal parts of [0, size), cut at multiples of `unit`.
-Range share(int64_t size, int64_t unit, int64_t part, int64_t parts) {
-  const int64_t units = ceil_div(size, unit);
-  return {std::min(size, units * part / parts * unit),
-          std::min(size, units * (part + 1) / parts * unit)};
+Range block(Range range, int64_t index) {
+  return {range.begin + index * kBlock, std::min(range.begin + (index + 1) * kBlock, range.end)};
 }
 
-// Rows of A or columns of B as micro-kernels read them: element group `unit` wide, `unit_bytes`
-// apart.
-struct Strips {
-  const std::byte* data = nullptr;
-  int64_t origin = 0;  // the row or column at `data`
-  int64_t unit = 1;
-  int64_t unit_bytes = 0;
-  int64_t row_bytes = 0;   // from one row to the next inside a unit
-  int64_t step_bytes = 0;  // from one word of K to the next
-
-  const std::byte* at(int64_t index, int64_t step) const {
-    return data + (index - origin) / unit * unit_bytes + step * step_bytes;
-  }
-};
-
-// One operand, seen as `size` strips along K.
-struct Side {
-  const std::byte* data = nullptr;
-  DType dtype = DType::kF32;
-  int64_t size = 0;      // M or N
-  int64_t stride = 0;    // elements from strip to strip
-  int64_t k_stride = 0;  // elements along K
-  int64_t batch_stride = 0;
-  int64_t unit = 1;     // strips in a packed panel
-  bool ready = false;   // needs no packing: in place, or packed before
-  bool packed = false;  // data is a PackedMatrix
-
-  int64_t panel_bytes(int64_t steps) const { return steps * unit * int64_t{sizeof(float)}; }
-  int64_t bytes(int64_t count, int64_t steps) const {
-    return ceil_div(count, unit) * panel_bytes(steps);
-  }
-};
-
+// How a number of threads divide C.
 struct Team {
   int outer = 1, inner = 1;  // threads along each operand
   bool rows_outer = false;
+  int threads() const { return outer * inner; }
 };
 
+// What a thread works in.
 struct Buffers {
   Scratch inner, outer, block;
 };
@@ -87,94 +50,211 @@ Buffers& thread_buffers() {
 
 class Product {
  public:
-  Product(const GemmSpec& spec, const void* a, const void* b, const PackedMatrix* packed,
-          TileSink sink, void* context);
-  void run();
+  Product(const GemmSpec& spec, const Operand& a, const Operand& b, TileSink sink, void* context,
+          std::span<const TileMemory> memories)
+      : spec_(spec),
+        micro_(micro(spec.compute, spec.level)),
+        a_(a),
+        b_(b),
+        sink_(sink),
+        context_(context),
+        memories_(memories),
+        steps_(micro_.steps(spec.k)),
+        chunks_(std::max<int64_t>(1, ceil_div(steps_, kMaxChunk))) {}
+
+  void run() const;
 
  private:
-  Team choose_team(int threads) const;
-  double cost(const Team& team) const;
-  void run_batches(int64_t first, int64_t last, const Team& team, int thread, std::byte* inner);
-  void run_outer(int64_t batch, const Team& team, int thread, const Strips& inner);
-  void make_block(int64_t batch, const Strips& a, Range rows, const Strips& b, Range cols,
-                  float* block) const;
-  void pack_panels(const Side& side, int64_t batch, Range range, std::byte* dst) const;
-  Strips strips(const Side& side, int64_t batch, int64_t origin, const std::byte* packed) const;
-  const Side& outer(const Team& team) const { return team.rows_outer ? a_ : b_; }
-  const Side& inner(const Team& team) const { return team.rows_outer ? b_ : a_; }
-  int64_t inner_bytes(const Team& team) const {
-    return inner(team).ready ? 0 : inner(team).bytes(inner(team).size, steps_);
+  friend class Walk;
+  const Operand& outer(const Team& team) const { return team.rows_outer ? a_ : b_; }
+  const Operand& inner(const Team& team) const { return team.rows_outer ? b_ : a_; }
+  size_t inner_bytes(const Team& team) const {
+    const Operand& x = inner(team);
+    return x.ready() ? 0 : static_cast<size_t>(x.packed_bytes(x.size()));
   }
+  Range chunk(int64_t index) const { return share({0, steps_}, 4, index, chunks_); }
+  double cost(const Team& team) const;
+  Team choose_team(int threads) const;
+  void run_batches(Range batches, const Team& team, int thread, std::byte* inner_panels) const;
 
   const GemmSpec& spec_;
   const Micro& micro_;
-  const int64_t steps_;
+  const Operand &a_, &b_;
   const TileSink sink_;
   void* const context_;
-  Side a_, b_;
+  const std::span<const TileMemory> memories_;
+  const int64_t steps_, chunks_;
 };
 
-void check_dtype(DType dtype) {
-  if (dtype == DType::kF32 || dtype == DType::kBF16) return;
-  throw Error("gemm", "matrices are f32 or bf16, got {}", name_of(dtype));
-}
-
-Product::Product(const GemmSpec& spec, const void* a, const void* b, const PackedMatrix* packed,
-                 TileSink sink, void* context)
-    : spec_(spec),
-      micro_(micro(spec.compute, spec.level)),
-      steps_(micro_.steps(spec.k)),
-      sink_(sink),
-      context_(context) {
-  CENTAVO_CHECK(spec.m >= 0 && spec.n >= 0 && spec.k >= 0 && spec.batch >= 0);
-  check_dtype(spec.a.dtype);
-  a_ = {.data = static_cast<const std::byte*>(a),
-        .dtype = spec.a.dtype,
-        .size = spec.m,
-        .stride = spec.a.row_stride,
-        .k_stride = spec.a.col_stride,
-        .batch_stride = spec.a.batch_stride,
-        .unit = micro_.rows,
-        .ready = spec.a.col_stride == 1 && micro_.reads_in_place(spec.a.dtype, spec.k)};
-  if (packed) {
-    CENTAVO_CHECK(packed->k == spec.k && packed->n == spec.n && packed->compute == spec.compute &&
-                  packed->level == spec.level);
-    b_ = {.data = static_cast<const std::byte*>(packed->data),
-          .size = spec.n,
-          .unit = micro_.width(),
-          .ready = true,
-          .packed = true};
-  } else {
-    check_dtype(spec.b.dtype);
-    b_ = {.data = static_cast<const std::byte*>(b),
-          .dtype = spec.b.dtype,
-          .size = spec.n,
-          .stride = spec.b.col_stride,
-          .k_stride = spec.b.row_stride,
-          .batch_stride = spec.b.batch_stride,
-          .unit = micro_.width()};
+// One thread's way through its part of one product of the batch.
+class Walk {
+ public:
+  Walk(const Product& product, int64_t batch, const Team& team, int thread, bool packs_inner,
+       std::byte* inner_panels)
+      : p_(product),
+        batch_(batch),
+        team_(team),
+        outer_(product.outer(team)),
+        inner_(product.inner(team)),
+        packs_inner_(packs_inner),
+        outer_range_(share({0, outer_.size()}, outer_.unit(), thread / team.inner, team.outer)),
+        inner_range_(share({0, inner_.size()}, inner_.unit(), thread % team.inner, team.inner)),
+        outer_blocks_(blocks(outer_range_)),
+        inner_blocks_(blocks(inner_range_)),
+        outer_panels_(thread_buffers().outer.reserve(
+            outer_.ready() ? 0 : static_cast<size_t>(outer_.packed_bytes(kBlock)))),
+        inner_panels_(inner_panels),
+        tile_(reinterpret_cast<float*>(
+            thread_buffers().block.reserve(kBlock * kBlock * sizeof(float)))) {
+    const int64_t member = thread / team.inner;
+    first_inner_ = inner_blocks_ * member / team.outer;
+    own_inner_ = inner_blocks_ * (member + 1) / team.outer - first_inner_;
   }
-}
 
-// Rough time of the slowest thread, in multiply-adds: products, and packing at what its memory
-// traffic costs (private blocks stay in L2, shared ones travel through L3).
+  void run() {
+    // Others read the panels that this thread packs, and the reverse.
+    const bool shares = packs_inner_ && team_.outer > 1;
+    const int64_t own_end = own_inner_ * p_.chunks_;
+    const int64_t end = outer_blocks_ * inner_blocks_ * p_.chunks_;
+    if (end == 0) pack_own_inner();
+    for (int64_t at = 0; at < end; ++at) {
+      if (shares && at == own_end) {
+#pragma omp barrier
+      }
+      visit(place(at), at + 1 < end ? place(at + 1) : Place{});
+    }
+    if (shares && end <= own_end) {
+#pragma omp barrier
+    }
+  }
+
+ private:
+  // A step of the walk: a chunk of a block.
+  struct Place {
+    Range outer, inner, steps;
+    bool first_chunk = false, last_chunk = false;
+    bool packs_outer = false, packs_inner = false;
+  };
+
+  Place place(int64_t at) const {
+    const int64_t chunk = at % p_.chunks_, visit = at / p_.chunks_ % inner_blocks_,
+                  round = at / p_.chunks_ / inner_blocks_;
+    return {.outer = block(outer_range_, round),
+            .inner = block(inner_range_, (first_inner_ + visit) % inner_blocks_),
+            .steps = p_.chunk(chunk),
+            .first_chunk = chunk == 0,
+            .last_chunk = chunk + 1 == p_.chunks_,
+            .packs_outer = !outer_.ready() && visit == 0,
+            .packs_inner = packs_inner_ && round == 0 && visit < own_inner_};
+  }
+
+  Strips outer_strips(const Place& at) const {
+    return outer_.strips(batch_, at.outer.begin, outer_panels_);
+  }
+  Strips inner_strips() const {
+    return inner_.strips(batch_, 0, inner_panels_);
+  }
+
+  void pack_own_inner() {
+    for (int64_t i = 0; packs_inner_ && i < own_inner_; ++i) {
+      inner_.pack(batch_, block(inner_range_, first_inner_ + i), {0, p_.steps_}, 0, inner_panels_);
+    }
+  }
+
+  void visit(const Place& at, const Place& next) {
+    if (at.packs_outer) outer_.pack(batch_, at.outer, at.steps, at.outer.begin, outer_panels_);
+    if (at.packs_inner) inner_.pack(batch_, at.inner, at.steps, 0, inner_panels_);
+    fill_queue(at, next);
+    if (team_.rows_outer) {
+      multiply(outer_strips(at), at.outer, inner_strips(), at.inner, at);
+    } else {
+      multiply(inner_strips(), at.inner, outer_strips(at), at.outer, at);
+    }
+  }
+
+  void fill_queue(const Place& at, const Place& next) {
+    queue_.clear();
+    const Range rows = team_.rows_outer ? at.outer : at.inner;
+    const Range cols = team_.rows_outer ? at.inner : at.outer;
+    for (size_t i = 0; at.last_chunk && i < p_.memories_.size(); ++i) {
+      const TileMemory& m = p_.memories_[i];
+      queue_.add(static_cast<const std::byte*>(m.data) + batch_ * m.batch_stride +
+                     rows.begin * m.row_stride + cols.begin * m.element_bytes,
+                 rows.size(), m.row_stride, cols.size() * m.element_bytes);
+    }
+    const bool stays = p_.chunks_ == 1 && next.outer.begin == at.outer.begin;
+    if (next.packs_outer) {
+      outer_.add_source_to(queue_, batch_, next.outer, next.steps);
+    } else if (!stays) {
+      outer_strips(next).add_to(queue_, next.outer, next.steps);
+    }
+    if (next.packs_inner) {
+      inner_.add_source_to(queue_, batch_, next.inner, next.steps);
+    } else {
+      inner_strips().add_to(queue_, next.inner, next.steps);
+    }
+  }
+
+  void multiply(const Strips& a, Range rows, const Strips& b, Range cols, const Place& at) {
+    const Micro& micro = p_.micro_;
+    const int64_t ld = ceil_div(cols.size(), 16) * 16;
+    for (int64_t col = cols.begin; col < cols.end; col += micro.width()) {
+      const int64_t vectors =
+          ceil_div(std::min<int64_t>(cols.end - col, micro.width()), micro.lanes);
+      for (int64_t row = rows.begin; row < rows.end; row += micro.rows) {
+        const int64_t count = std::min<int64_t>(rows.end - row, micro.rows);
+        micro.products[count - 1][vectors - 1](at.steps.size(), a.at(row, at.steps.begin),
+                                               a.strip_bytes, a.step_bytes,
+                                               b.at(col, at.steps.begin), b.step_bytes,
+                                               tile_ + (row - rows.begin) * ld + (col - cols.begin),
+                                               ld, !at.first_chunk, queue_.take(at.steps.size()));
+      }
+    }
+    if (!at.last_chunk) return;
+    p_.sink_(p_.context_, {.data = tile_,
+                           .ld = ld,
+                           .batch = batch_,
+                           .row = rows.begin,
+                           .col = cols.begin,
+                           .rows = rows.size(),
+                           .cols = cols.size()});
+  }
+
+  const Product& p_;
+  const int64_t batch_;
+  const Team& team_;
+  const Operand &outer_, &inner_;
+  const bool packs_inner_;
+  const Range outer_range_, inner_range_;
+  const int64_t outer_blocks_, inner_blocks_;
+  int64_t first_inner_ = 0,
+          own_inner_ = 0;  // the inner blocks where this thread begins; it packs them
+  std::byte* const outer_panels_;
+  std::byte* const inner_panels_;
+  float* const tile_;
+  AheadQueue queue_;
+};
+
+// Rough time of the slowest thread, in multiply-adds per element of K: products, and packing, which
+// costs about as much as forty of them; double where panels go through L3 to other threads.
 double Product::cost(const Team& team) const {
-  constexpr double kPackPrivate = 40, kPackShared = 80;
-  const Side &o = outer(team), &i = inner(team);
-  const int64_t threads = int64_t{team.outer} * team.inner;
-  const auto o_size = static_cast<double>(ceil_div(ceil_div(o.size, o.unit), team.outer) * o.unit);
-  const auto i_size = static_cast<double>(ceil_div(ceil_div(i.size, i.unit), team.inner) * i.unit);
-  return o_size * i_size + (o.ready ? 0 : kPackPrivate * o_size) +
-         (i.ready ? 0 : kPackShared * static_cast<double>(i.size) / static_cast<double>(threads));
+  constexpr double kPack = 40;
+  const Operand &o = outer(team), &i = inner(team);
+  const auto largest_part = [](const Operand& x, int parts) {
+    return static_cast<double>(ceil_div(ceil_div(x.size(), x.unit()), parts) * x.unit());
+  };
+  const double o_part = largest_part(o, team.outer), i_part = largest_part(i, team.inner);
+  return o_part * i_part + (o.ready() ? 0 : kPack * o_part) +
+         (i.ready() ? 0 : 2 * kPack * i_part / team.outer);
 }
 
 Team Product::choose_team(int threads) const {
   Team best;
   double best_cost = 0;
-  for (int inner_threads = 1; inner_threads <= threads; ++inner_threads) {
-    if (threads % inner_threads != 0) continue;
+  for (int along_inner = 1; along_inner <= threads; ++along_inner) {
+    if (threads % along_inner != 0) continue;
     for (const bool rows_outer : {false, true}) {
-      const Team team{threads / inner_threads, inner_threads, rows_outer};
+      const Team team{threads / along_inner, along_inner, rows_outer};
       const double team_cost = cost(team);
       if (best_cost == 0 || team_cost < best_cost) best = team, best_cost = team_cost;
     }
@@ -182,183 +262,128 @@ Team Product::choose_team(int threads) const {
   return best;
 }
 
-void Product::run() {
+void Product::run() const {
   if (spec_.m == 0 || spec_.n == 0 || spec_.batch == 0) return;
   // Too little work is done sooner than a team is woken.
   constexpr double kWorthAThread = 200e3;
   const double work = static_cast<double>(spec_.m) * static_cast<double>(spec_.n) *
                       static_cast<double>(spec_.k + 1) * static_cast<double>(spec_.batch);
   const int threads =
-      static_cast<int>(std::clamp(work / kWorthAThread, 1.0, double(spec_.threads)));
-  // Whole batches for each thread first; all threads together make those left over.
-  const int64_t alone = spec_.batch / threads;
-  const Team single = choose_team(1), all = choose_team(threads);
-  std::byte* shared = alone * threads < spec_.batch || threads == 1
-                          ? thread_buffers().inner.reserve(inner_bytes(all))
-                          : nullptr;
-  if (threads == 1) return run_batches(0, spec_.batch, single, 0, shared);
+      static_cast<int>(std::clamp(work / kWorthAThread, 1.0, static_cast<double>(spec_.threads)));
+  const Team single = choose_team(1);
+  if (threads == 1) {
+    return run_batches({0, spec_.batch}, single, 0,
+                       thread_buffers().inner.reserve(inner_bytes(single)));
+  }
+  // Whole products for each thread first; all threads together make those left over.
+  const Team all = choose_team(threads);
+  const int64_t alone = spec_.batch / threads, rest = alone * threads;
+  std::byte* shared =
+      rest < spec_.batch ? thread_buffers().inner.reserve(inner_bytes(all)) : nullptr;
 #pragma omp parallel num_threads(threads)
   {
     const int thread = omp_get_thread_num();
+    if (rest < spec_.batch) run_batches({rest, spec_.batch}, all, thread, shared);
     if (alone > 0) {
-      std::byte* own = thread_buffers().inner.reserve(inner_bytes(single));
-      run_batches(thread * alone, (thread + 1) * alone, single, 0, own);
-    }
 #pragma omp barrier
-    run_batches(alone * threads, spec_.batch, all, thread, shared);
+      run_batches({thread * alone, (thread + 1) * alone}, single, 0,
+                  thread_buffers().inner.reserve(inner_bytes(single)));
+    }
   }
 }
 
-void Product::run_batches(int64_t first, int64_t last, const Team& team, int thread,
-                          std::byte* buffer) {
-  const Side& side = inner(team);
-  const int threads = team.outer * team.inner;
-  for (int64_t batch = first; batch < last; ++batch) {
-    if (!side.ready && (batch == first || side.batch_stride != 0)) {
-      if (threads > 1) {
+void Product::run_batches(Range batches, const Team& team, int thread,
+                          std::byte* inner_panels) const {
+  const Operand& in = inner(team);
+  for (int64_t batch = batches.begin; batch < batches.end; ++batch) {
+    const bool packs = !in.ready() && (batch == batches.begin || in.differs_by_batch());
+    if (packs && team.outer > 1 && batch > batches.begin) {  // the panels are still in use
 #pragma omp barrier
-      }
-      const Range range = share(side.size, side.unit, thread, threads);
-      pack_panels(side, batch, range, buffer + range.begin / side.unit * side.panel_bytes(steps_));
-      if (threads > 1) {
-#pragma omp barrier
-      }
     }
-    run_outer(batch, team, thread, strips(side, batch, 0, buffer));
+    Walk(*this, batch, team, thread, packs, inner_panels).run();
   }
 }
 
-void Product::run_outer(int64_t batch, const Team& team, int thread, const Strips& inner_strips) {
-  const Side &o = outer(team), &i = inner(team);
-  const Range mine = share(o.size, o.unit, thread / team.inner, team.outer);
-  const Range across = share(i.size, i.unit, thread % team.inner, team.inner);
-  Buffers& buffers = thread_buffers();
-  auto* block = reinterpret_cast<float*>(buffers.block.reserve(kBlock * kBlock * sizeof(float)));
-  std::byte* own = o.ready ? nullptr : buffers.outer.reserve(o.bytes(kBlock, steps_));
-  for (int64_t at = mine.begin; at < mine.end; at += kBlock) {
-    const Range outer_range{at, std::min(at + kBlock, mine.end)};
-    if (!o.ready) pack_panels(o, batch, outer_range, own);
-    const Strips outer_strips = strips(o, batch, o.ready ? 0 : at, own);
-    for (int64_t in = across.begin; in < across.end; in += kBlock) {
-      const Range inner_range{in, std::min(in + kBlock, across.end)};
-      if (team.rows_outer) {
-        make_block(batch, outer_strips, outer_range, inner_strips, inner_range, block);
-      } else {
-        make_block(batch, inner_strips, inner_range, outer_strips, outer_range, block);
-      }
-    }
-  }
+void check_dtype(DType dtype) {
+  if (dtype == DType::kF32 || dtype == DType::kBF16) return;
+  throw Error("gemm", "matrices are f32 or bf16, got {}", name_of(dtype));
 }
 
-void Product::make_block(int64_t batch, const Strips& a, Range rows, const Strips& b, Range cols,
-                         float* block) const {
-  const int64_t ld = round_up(cols.size(), 16);
-  const int64_t chunks = std::max<int64_t>(1, ceil_div(steps_, kMaxChunk));
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const Range steps = share(steps_, 1, chunk, chunks);
-    for (int64_t col = cols.begin; col < cols.end; col += micro_.width()) {
-      const auto vectors =
-          ceil_div(std::min<int64_t>(cols.end - col, micro_.width()), micro_.lanes);
-      for (int64_t row = rows.begin; row < rows.end; row += micro_.rows) {
-        const int64_t count = std::min<int64_t>(rows.end - row, micro_.rows);
-        micro_.products[count - 1][vectors - 1](
-            steps.size(), a.at(row, steps.begin), a.row_bytes, a.step_bytes, b.at(col, steps.begin),
-            b.step_bytes, block + (row - rows.begin) * ld + (col - cols.begin), ld, chunk > 0);
-      }
-    }
-  }
-  sink_(context_, {.data = block,
-                   .ld = ld,
-                   .batch = batch,
-                   .row = rows.begin,
-                   .col = cols.begin,
-                   .rows = rows.size(),
-                   .cols = cols.size()});
-}
-
-void Product::pack_panels(const Side& side, int64_t batch, Range range, std::byte* dst) const {
-  const std::byte* src = side.data + batch * side.batch_stride * size_of(side.dtype);
-  for (int64_t at = range.begin; at < range.end; at += side.unit) {
-    micro_.pack(dst, side.unit, src + at * side.stride * size_of(side.dtype), side.dtype,
-                side.stride, side.k_stride, std::min(side.unit, range.end - at), spec_.k);
-    dst += side.panel_bytes(steps_);
-  }
-}
-
-Strips Product::strips(const Side& side, int64_t batch, int64_t origin,
-                       const std::byte* packed) const {
-  constexpr int64_t kWord = sizeof(float);
-  if (side.ready && !side.packed) {
-    const int64_t row_bytes = side.stride * size_of(side.dtype);
-    return {.data = side.data + batch * side.batch_stride * size_of(side.dtype),
-            .unit = 1,
-            .unit_bytes = row_bytes,
-            .row_bytes = row_bytes,
-            .step_bytes = kWord};
-  }
-  return {.data = side.packed ? side.data : packed,
-          .origin = origin,
-          .unit = side.unit,
-          .unit_bytes = side.panel_bytes(steps_),
-          .row_bytes = kWord,
-          .step_bytes = side.unit * kWord};
+void check(const GemmSpec& spec) {
+  CENTAVO_CHECK(spec.m >= 0 && spec.n >= 0 && spec.k >= 0 && spec.batch >= 0 && spec.threads > 0);
+  check_dtype(spec.a.dtype);
+  check_dtype(spec.b.dtype);
 }
 
 struct Store {
   const GemmOutput& output;
-  const Micro& table;
+  MicroStore store;
+  int64_t bytes;  // of an element
+
+  TileMemory memory() const {
+    return {output.data, bytes, output.row_stride * bytes, output.batch_stride * bytes};
+  }
 };
 
 void store_tile(void* context, const GemmTile& tile) {
-  const auto& [output, table] = *static_cast<const Store*>(context);
-  const int64_t size = size_of(output.dtype);
+  const auto& [output, store, bytes] = *static_cast<const Store*>(context);
   auto* to = static_cast<std::byte*>(output.data) +
-             (tile.batch * output.batch_stride + tile.row * output.row_stride + tile.col) * size;
-  for (int64_t r = 0; r < tile.rows; ++r, to += output.row_stride * size) {
-    table.store(tile.data + r * tile.ld, to, output.dtype, output.accumulate, tile.cols);
+             (tile.batch * output.batch_stride + tile.row * output.row_stride + tile.col) * bytes;
+  for (int64_t r = 0; r < tile.rows; ++r, to += output.row_stride * bytes) {
+    store(tile.data + r * tile.ld, to, output.dtype, output.accumulate, tile.cols);
   }
+}
+
+template <class B>
+void gemm_to(const GemmSpec& spec, const void* a, const B& b, const GemmOutput& c) {
+  check_dtype(c.dtype);
+  Store store{c, micro(spec.compute, spec.level).store, size_of(c.dtype)};
+  const TileMemory memory = store.memory();
+  gemm(spec, a, b, store_tile, &store, {&memory, 1});
 }
 
 }  // namespace
 
-void gemm(const GemmSpec& spec, const void* a, const void* b, TileSink sink, void* context) {
-  Product(spec, a, b, nullptr, sink, context).run();
+void gemm(const GemmSpec& spec, const void* a, const void* b, TileSink sink, void* context,
+          std::span<const TileMemory> memories) {
+  check(spec);
+  const Micro& table = micro(spec.compute, spec.level);
+  const Operand rows = Operand::a(spec, table, a), cols = Operand::b(spec, table, b);
+  Product(spec, rows, cols, sink, context, memories).run();
 }
 
-void gemm(const GemmSpec& spec, const void* a, const PackedMatrix& b, TileSink sink,
-          void* context) {
-  Product(spec, a, nullptr, &b, sink, context).run();
+void gemm(const GemmSpec& spec, const void* a, const PackedMatrix& b, TileSink sink, void* context,
+          std::span<const TileMemory> memories) {
+  check(spec);
+  const Micro& table = micro(spec.compute, spec.level);
+  const Operand rows = Operand::a(spec, table, a), cols = Operand::b(spec, table, b);
+  Product(spec, rows, cols, sink, context, memories).run();
 }
 
 void gemm(const GemmSpec& spec, const void* a, const void* b, const GemmOutput& c) {
-  check_dtype(c.dtype);
-  Store store{c, micro(spec.compute, spec.level)};
-  gemm(spec, a, b, store_tile, &store);
+  gemm_to(spec, a, b, c);
 }
 
 void gemm(const GemmSpec& spec, const void* a, const PackedMatrix& b, const GemmOutput& c) {
-  check_dtype(c.dtype);
-  Store store{c, micro(spec.compute, spec.level)};
-  gemm(spec, a, b, store_tile, &store);
+  gemm_to(spec, a, b, c);
 }
 
 int64_t packed_bytes(int64_t k, int64_t n, Compute compute, CpuLevel level) {
   const Micro& table = micro(compute, level);
-  return round_up(n, table.width()) * table.steps(k) * int64_t{sizeof(float)};
+  return ceil_div(n, table.width()) * table.width() * table.steps(k) * int64_t{sizeof(float)};
 }
 
 PackedMatrix pack_matrix(const MatrixLayout& layout, int64_t k, int64_t n, const void* b,
                          Compute compute, void* packed, int threads, CpuLevel level) {
   check_dtype(layout.dtype);
   const Micro& table = micro(compute, level);
-  const int64_t width = table.width(), panel = packed_bytes(k, width, compute, level);
-  auto* src = static_cast<const std::byte*>(b);
-  auto* dst = static_cast<std::byte*>(packed);
+  const GemmSpec spec{
+      .n = n, .k = k, .b = layout, .compute = compute, .threads = threads, .level = level};
+  const Operand cols = Operand::b(spec, table, b);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-  for (int64_t col = 0; col < n; col += width) {
-    table.pack(dst + col / width * panel, width,
-               src + col * layout.col_stride * size_of(layout.dtype), layout.dtype,
-               layout.col_stride, layout.row_stride, std::min(width, n - col), k);
+  for (int64_t col = 0; col < n; col += cols.unit()) {
+    cols.pack(0, {col, std::min(col + cols.unit(), n)}, {0, table.steps(k)}, 0,
+              static_cast<std::byte*>(packed));
   }
   return {.data = packed, .k = k, .n = n, .compute = compute, .level = level};
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "centavo/backend/cpu/cpu_level.h"
 #include "centavo/backend/cpu/kernels/micro.h"
@@ -42,6 +43,15 @@ struct GemmTile {
 // Called from the threads of the product, each block of C exactly once and in no fixed order.
 using TileSink = void (*)(void* context, const GemmTile& tile);
 
+// Memory laid out like C that a sink reads or writes at the tile's place: its lines are fetched
+// while the tile is being computed. Only speed depends on it. Strides count bytes.
+struct TileMemory {
+  const void* data = nullptr;
+  int64_t element_bytes = 0;
+  int64_t row_stride = 0;
+  int64_t batch_stride = 0;
+};
+
 // Where a plain product goes. Strides count elements; columns are contiguous.
 struct GemmOutput {
   void* data = nullptr;
@@ -60,11 +70,14 @@ struct PackedMatrix {
 };
 
 // Every element of C is the same bits for every number of threads and every place in memory.
-// Throws Error on a dtype other than f32 and bf16; dimensions must not be negative.
-void gemm(const GemmSpec& spec, const void* a, const void* b, TileSink sink, void* context);
+// Throws Error on a dtype other than f32 and bf16; dimensions must not be negative. More than
+// four `memories` may be ignored.
+void gemm(const GemmSpec& spec, const void* a, const void* b, TileSink sink, void* context,
+          std::span<const TileMemory> memories = {});
 void gemm(const GemmSpec& spec, const void* a, const void* b, const GemmOutput& c);
 // With B packed: spec.b is not looked at, and every product of the batch uses the same B.
-void gemm(const GemmSpec& spec, const void* a, const PackedMatrix& b, TileSink sink, void* context);
+void gemm(const GemmSpec& spec, const void* a, const PackedMatrix& b, TileSink sink, void* context,
+          std::span<const TileMemory> memories = {});
 void gemm(const GemmSpec& spec, const void* a, const PackedMatrix& b, const GemmOutput& c);
 
 // Bytes that pack_matrix writes for a B[K,N]; its destination is aligned to 64 bytes.

@@ -21,19 +21,28 @@ enum class Compute : uint8_t { kF32, kBF16 };
 constexpr int kMaxMicroRows = 8;
 constexpr int kMaxMicroVectors = 4;
 
+// Cache lines that a product fetches into L2 for whatever comes next, at most two in every four
+// steps: `count` lines from `at`, `stride` bytes apart.
+struct MicroAhead {
+  const void* at = nullptr;
+  int64_t stride = 0;
+  int64_t count = 0;
+};
+
 // C[rows, vectors * lanes] = (accumulate ? C : 0) + A B, over `steps` words of K. Word (i, s) of A
 // is at a + i * a_row + s * a_step: a packed panel, or a plain matrix whose K is contiguous. Step s
 // of B is the words at b + s * b_step. `ldc` counts floats, the other strides bytes; any alignment
 // will do, 64 bytes are fastest for B and C. The sum over K is made first, then added to C.
 using MicroProduct = void (*)(int64_t steps, const void* a, int64_t a_row, int64_t a_step,
-                              const void* b, int64_t b_step, float* c, int64_t ldc,
-                              bool accumulate);
+                              const void* b, int64_t b_step, float* c, int64_t ldc, bool accumulate,
+                              const MicroAhead& ahead);
 
-// Packs a strip of `count` rows of A or columns of B, whose elements (i, k) are at i * stride +
-// k * k_stride, into ceil(k / depth) steps of `width` words each: dst[step][i]. Words from `count`
-// to `width` and the missing half of an odd last word become zero.
-using MicroPack = void (*)(void* dst, int64_t width, const void* src, DType dtype, int64_t stride,
-                           int64_t k_stride, int64_t count, int64_t k);
+// Packs `count` strips, rows of A or columns of B, whose elements (i, k) are at i * stride +
+// k * k_stride, into ceil(k / depth) steps of panels `width` strips wide and `panel_bytes` apart:
+// panel[step][i]. Words of the last panel past `count` and the missing half of an odd last word
+// become zero.
+using MicroPack = void (*)(void* dst, int64_t width, int64_t panel_bytes, const void* src,
+                           DType dtype, int64_t stride, int64_t k_stride, int64_t count, int64_t k);
 
 // dst[i] = (accumulate ? dst[i] : 0) + src[i], rounded to dst's dtype (f32 or bf16).
 using MicroStore = void (*)(const float* src, void* dst, DType dtype, bool accumulate,

@@ -58,17 +58,40 @@ struct F32Words {
   static constexpr int kLanes = 8, kDepth = 1;
   using W = __m256i;
   static W zero() { return _mm256_setzero_si256(); }
+  static void store(uint32_t* p, W w) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), w); }
+  // Masked stores of this level are slow on many processors.
   static void store(uint32_t* p, W w, int64_t words) {
-    _mm256_maskstore_epi32(reinterpret_cast<int*>(p), first8(words), w);
+    __m128i rest = _mm256_castsi256_si128(w);
+    if (words & 8) return store(p, w);
+    if (words & 4) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(p), rest);
+      rest = _mm256_extracti128_si256(w, 1);
+      p += 4;
+    }
+    if (words & 2) {
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(p), rest);
+      rest = _mm_srli_si128(rest, 8);
+      p += 2;
+    }
+    if (words & 1) *p = static_cast<uint32_t>(_mm_cvtsi128_si32(rest));
   }
-  static W along(const float* src, int64_t n) {
-    const __m256 x = _mm256_maskload_ps(src, first8(n));
-    return kRounds ? round_to_bf16(x) : _mm256_castps_si256(x);
+  static void store_halves(uint32_t* p, uint32_t* q, W w) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(w));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm256_extracti128_si256(w, 1));
+  }
+  static W along(const float* src) { return word(_mm256_loadu_ps(src)); }
+  static W along(const float* src, int64_t n) { return word(_mm256_maskload_ps(src, first8(n))); }
+  static W along(const bf16* src) {
+    return _mm256_castps_si256(widen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(src))));
   }
   static W along(const bf16* src, int64_t n) {
     __m128i halves = _mm_setzero_si128();
     std::memcpy(&halves, src, static_cast<size_t>(n) * sizeof(bf16));
     return _mm256_castps_si256(widen(halves));
+  }
+  template <class T>
+  static W across(const T* first, const T*) {
+    return along(first);
   }
   template <class T>
   static W across(const T* first, const T*, int64_t n) {
@@ -94,6 +117,11 @@ struct F32Words {
       t[i + 4] = _mm256_permute2x128_si256(w[i], w[i + 4], 0x31);
     }
     std::copy(t, t + 8, w);
+  }
+
+ private:
+  static W word(__m256 x) {
+    return kRounds ? round_to_bf16(x) : _mm256_castps_si256(x);
   }
 };
 

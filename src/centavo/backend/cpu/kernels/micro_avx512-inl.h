@@ -23,8 +23,13 @@ struct Words512 {
   static constexpr int kLanes = 16;
   using W = __m512i;
   static W zero() { return _mm512_setzero_si512(); }
+  static void store(uint32_t* p, W w) { _mm512_storeu_si512(p, w); }
   static void store(uint32_t* p, W w, int64_t words) {
     _mm512_mask_storeu_epi32(p, first16(words), w);
+  }
+  static void store_halves(uint32_t* p, uint32_t* q, W w) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_castsi512_si256(w));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(q), _mm512_extracti64x4_epi64(w, 1));
   }
   // Four rounds of exchanging halves: of pairs of words, of quadruples, of 128-bit and of 256-bit
   // parts.
@@ -75,17 +80,27 @@ __m512i round_to_bf16(__m512 x) {
 template <bool kRounds>
 struct F32Words : Words512 {
   static constexpr int kDepth = 1;
+  static W along(const float* src) { return word(_mm512_loadu_ps(src)); }
   static W along(const float* src, int64_t n) {
-    const __m512 x = _mm512_maskz_loadu_ps(first16(n), src);
-    return kRounds ? round_to_bf16(x) : _mm512_castps_si512(x);
+    return word(_mm512_maskz_loadu_ps(first16(n), src));
+  }
+  static W along(const bf16* src) {
+    return _mm512_castps_si512(widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(src))));
   }
   static W along(const bf16* src, int64_t n) {
     return _mm512_castps_si512(widen(_mm256_maskz_loadu_epi16(first16(n), src)));
   }
   template <class T>
+  static W across(const T* first, const T*) {
+    return along(first);
+  }
+  template <class T>
   static W across(const T* first, const T*, int64_t n) {
     return along(first, n);
   }
+
+ private:
+  static W word(__m512 x) { return kRounds ? round_to_bf16(x) : _mm512_castps_si512(x); }
 };
 
 // kNarrow makes 16 bf16 of 16 fp32.

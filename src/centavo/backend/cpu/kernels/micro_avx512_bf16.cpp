@@ -27,32 +27,53 @@ struct Bf16Math : F32Math {
   }
 };
 
+__m256i load16(const bf16* src) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(src));
+}
+
 // Words of two bf16.
 struct Bf16Words : Words512 {
   static constexpr int kDepth = 2;
+  static W along(const float* src) {
+    return reinterpret_cast<W>(
+        _mm512_cvtne2ps_pbh(_mm512_loadu_ps(src + 16), _mm512_loadu_ps(src)));
+  }
   static W along(const float* src, int64_t n) {
     const __m512 low = _mm512_maskz_loadu_ps(first16(std::min<int64_t>(n, 16)), src);
     const __m512 high = n > 16 ? _mm512_maskz_loadu_ps(first16(n - 16), src + 16) : __m512{};
     return reinterpret_cast<W>(_mm512_cvtne2ps_pbh(high, low));
   }
+  static W along(const bf16* src) { return _mm512_loadu_si512(src); }
   static W along(const bf16* src, int64_t n) {
     return _mm512_maskz_loadu_epi16(static_cast<__mmask32>((uint64_t{1} << n) - 1), src);
   }
+  static W across(const float* first, const float* second) {
+    return interleave(
+        reinterpret_cast<W>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(second), _mm512_loadu_ps(first))));
+  }
   static W across(const float* first, const float* second, int64_t n) {
-    return interleave(half(first, n), second ? half(second, n) : __m256i{});
+    const __m512 high = second ? _mm512_maskz_loadu_ps(first16(n), second) : __m512{};
+    return interleave(
+        reinterpret_cast<W>(_mm512_cvtne2ps_pbh(high, _mm512_maskz_loadu_ps(first16(n), first))));
+  }
+  static W across(const bf16* first, const bf16* second) {
+    return interleave(join(load16(first), load16(second)));
   }
   static W across(const bf16* first, const bf16* second, int64_t n) {
-    return interleave(_mm256_maskz_loadu_epi16(first16(n), first),
-                      second ? _mm256_maskz_loadu_epi16(first16(n), second) : __m256i{});
+    const __m256i high = second ? _mm256_maskz_loadu_epi16(first16(n), second) : __m256i{};
+    return interleave(join(_mm256_maskz_loadu_epi16(first16(n), first), high));
   }
 
  private:
-  static __m256i half(const float* src, int64_t n) {
-    return narrow(_mm512_maskz_loadu_ps(first16(n), src));
+  static W join(__m256i low, __m256i high) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
   }
-  static W interleave(__m256i low, __m256i high) {
-    return _mm512_or_si512(_mm512_cvtepu16_epi32(low),
-                           _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
+  // Alternates the halves' elements.
+  static W interleave(W halves) {
+    alignas(64) static constexpr uint16_t kOrder[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                        21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                        11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    return _mm512_permutexvar_epi16(_mm512_load_si512(kOrder), halves);
   }
 };
 

@@ -36,8 +36,13 @@ struct F32Words {
   static constexpr int kLanes = 4, kDepth = 1;
   using W = uint32_t __attribute__((vector_size(16)));
   static W zero() { return W{}; }
+  static void store(uint32_t* p, W w) { std::memcpy(p, &w, sizeof w); }
   static void store(uint32_t* p, W w, int64_t words) {
     std::memcpy(p, &w, static_cast<size_t>(words) * sizeof(uint32_t));
+  }
+  static void store_halves(uint32_t* p, uint32_t* q, W w) {
+    std::memcpy(p, &w, sizeof w / 2);
+    std::memcpy(q, reinterpret_cast<const char*>(&w) + sizeof w / 2, sizeof w / 2);
   }
   template <class T>
   static W along(const T* src, int64_t n) {
@@ -47,6 +52,14 @@ struct F32Words {
       w[i] = std::bit_cast<uint32_t>(kRounds ? static_cast<float>(bf16(x)) : x);
     }
     return w;
+  }
+  template <class T>
+  static W along(const T* src) {
+    return along(src, kLanes);
+  }
+  template <class T>
+  static W across(const T* first, const T*) {
+    return along(first);
   }
   template <class T>
   static W across(const T* first, const T*, int64_t n) {
