@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
+#include "centavo/backend/cpu/fuse.h"
 #include "centavo/backend/cpu/host_buffer.h"
 #include "centavo/backend/cpu/regular_dots.h"
+#include "centavo/backend/cpu/tape/ops.h"
 #include "centavo/base/log.h"
 #include "centavo/base/timer.h"
 #include "centavo/ir/op.h"
@@ -205,9 +207,11 @@ std::unique_ptr<Executable> compile_executable(const Graph& graph, const KernelC
   Timer timer;
   PipelineOptions options;
   options.has_kernel = [&](const Node& node) {
+    if (node.op->elementwise && runs_on_tape(node)) return true;
     KernelMaker maker = find_kernel(*node.op);
     return maker && maker(node, context) != nullptr;
   };
+  options.backend_passes = {{"regular_dots", regular_dots}, {"fuse", fuse}};
   auto executable =
       std::make_unique<CpuExecutable>(run_pipeline(graph, options), context, std::move(worker));
   executable->info().compile_seconds = timer.seconds();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "centavo/backend/cpu/kernels/fusion.h"
 #include "centavo/ops/registry.h"
 
 namespace centavo::cpu {
@@ -38,6 +39,7 @@ bool may_overwrite(const Node& node, int output, int input) {
   auto in = static_cast<size_t>(input), out = static_cast<size_t>(output);
   if (node.inputs[in].type().bytes() != node.types[out].bytes()) return false;
   if (node.op->elementwise) return true;
+  if (node.op == &op_fusion) return fusion_may_overwrite(node, out, in);
   // Updates: the parameter, momentum and moments in place; output i is input 0, 2, 3, ...
   if (node.op == &op_adam_update || node.op == &op_sgd_update)
     return in == (out == 0 ? 0 : out + 1);
