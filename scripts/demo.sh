@@ -8,9 +8,9 @@ centavo=build/bin/centavo
 output=${1:-output/demo}
 
 echo "== Train: a small ViT on Fashion-MNIST"
-"$centavo" train --model vit_tiny_patch16_224 --img-size 28 --patch-size 4 --embed-dim 64 --depth 4 --num-heads 4 \
-  --dataset idx:/usr/share/datasets/fashion-mnist --epochs 3 --batch-size 128 \
-  --opt adamw --lr 2e-3 --weight-decay 0.05 --sched cosine --warmup-steps 100 --log-interval 100 --output "$output"
+"$centavo" train --model vit_tiny_patch16_224 --img-size 28 --patch-size 7 --embed-dim 96 --depth 4 --num-heads 6 \
+  --dataset idx:/usr/share/datasets/fashion-mnist --epochs 4 --batch-size 64 \
+  --opt adamw --lr 1.5e-3 --weight-decay 0.05 --sched cosine --warmup-steps 200 --log-interval 300 --output "$output"
 
 echo
 echo "== Bench: the published experiment on this machine"
