@@ -8,7 +8,7 @@
 #include "centavo/backend/cpu/executable.h"
 #include "centavo/backend/cpu/host_buffer.h"
 #include "centavo/backend/cpu/worker.h"
-#include "centavo/base/text.h"
+#include "centavo/base/log.h"
 
 namespace centavo {
 namespace cpu {
@@ -16,9 +16,14 @@ namespace {
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const DeviceOptions& options)
-      : context_{options.threads > 0 ? options.threads : usable_cores()},
-        worker_(std::make_shared<Worker>()) {}
+  explicit CpuBackend(const DeviceOptions& options) : worker_(std::make_shared<Worker>()) {
+    const int wanted = options.threads > 0 ? options.threads : usable_cores();
+    worker_->submit([&] { context_.threads = team_size(wanted); }).get();
+    if (context_.threads < wanted) {
+      log_warning("OpenMP gives {} of {} threads; is OMP_THREAD_LIMIT set?", context_.threads,
+                  wanted);
+    }
+  }
 
   std::string name() const override { return "cpu"; }
   int threads() const override { return context_.threads; }

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <omp.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -75,6 +76,15 @@ void Worker::loop() {
     }
     task();
   }
+}
+
+int team_size(int wanted) {
+  omp_set_dynamic(0);
+  int given = 1;
+#pragma omp parallel num_threads(wanted)
+#pragma omp single
+  given = omp_get_num_threads();
+  return given;
 }
 
 int usable_cores() {

@@ -34,6 +34,9 @@ class Worker {
   std::thread thread_;
 };
 
+// Threads that OpenMP gives the calling thread when it asks for `wanted`; kernels rely on getting
+// all they ask for.
+int team_size(int wanted);
 // Cores that this process may run on.
 int usable_cores();
 // The processor's name as the system has it.
