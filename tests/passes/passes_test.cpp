@@ -103,6 +103,26 @@ TEST(Schedule, UpdatesRunAsSoonAsTheirGradientIsThere) {
   EXPECT_TRUE(plan.copies.empty());
 }
 
+TEST(Rematerialize, MakesActivationsAgainInTheBackwardPass) {
+  Tensor x = input({64, 32});
+  std::vector<Tensor> w;
+  Tensor h = x;
+  for (int i = 0; i < 4; ++i) {
+    w.push_back(input({32, 32}));
+    h = gelu(linear(h, w.back(), {}));
+  }
+  std::vector<Tensor> inputs = w;
+  inputs.push_back(x);
+  Graph g = build_graph(inputs, grad(sum(h * h), w));
+  Graph r = rematerialize(g, 1);
+  verify(r, "rematerialize");
+  expect_same_values(g, r);
+  EXPECT_GT(count(r, op_gelu), count(g, op_gelu));
+  auto never = [](const Node&, int, int) { return false; };
+  EXPECT_LT(plan_memory(schedule(r), never).arena_bytes,
+            plan_memory(schedule(g), never).arena_bytes);
+}
+
 // Random programs over a few shapes: the pipeline's result equals the recorded program's.
 TEST(Pipeline, KeepsValuesOfRandomPrograms) {
   for (uint64_t seed = 0; seed < 60; ++seed) {

@@ -78,6 +78,22 @@ const Op op_reshape = {
     },
 };
 
+const Op op_optimization_barrier = {
+    .name = "optimization_barrier",
+    .infer = [](const InferArgs& args) -> std::vector<TensorType> {
+      args.expect_inputs(2);
+      return {args.type(0)};
+    },
+    .vjp = [](const VjpArgs& a) -> std::vector<Tensor> {
+      return {a.grads[0], Tensor()};
+    },
+    .eval = [](std::span<const Array> in, const Node&) -> std::vector<Array> { return {in[0]}; },
+    .cost = free_of_charge,
+    .cases = []() -> std::vector<Case> {
+      return {{"f32", {{{DType::kF32, {3, 5}}}, {{DType::kBF16, {7}}, -1, 1, false}}, {}, 0}};
+    },
+};
+
 const Op op_transpose = {
     .name = "transpose",
     .infer = [](const InferArgs& args) -> std::vector<TensorType> {
@@ -394,6 +410,14 @@ Tensor reshape(const Tensor& x, std::vector<int64_t> shape, const Loc& loc) {
   }
   if (x.shape().dims() == shape) return x;
   return record1(op_reshape, {x}, Attrs().set("shape", std::move(shape)), loc);
+}
+
+Tensor optimization_barrier(const Tensor& x, const Tensor& after, const Loc& loc) {
+  return record1(op_optimization_barrier, {x, after}, {}, loc);
+}
+
+bool renames_memory(const Op& op) {
+  return &op == &op_reshape || &op == &op_optimization_barrier;
 }
 
 Tensor transpose(const Tensor& x, std::vector<int64_t> permutation, const Loc& loc) {

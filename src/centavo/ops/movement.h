@@ -10,6 +10,11 @@ namespace centavo {
 
 // The same elements, row-major, in another shape; one extent may be -1 and follows from the others.
 Tensor reshape(const Tensor& x, std::vector<int64_t> shape, const Loc& loc = Loc::current());
+// x, made to wait for `after`: passes neither merge nor move what reads it with what comes before.
+// StableHLO's optimization_barrier with one value.
+Tensor optimization_barrier(const Tensor& x, const Tensor& after, const Loc& loc = Loc::current());
+// Does the op's result hold input 0's elements in input 0's order, so that both can be one memory?
+bool renames_memory(const Op& op);
 // Output dimension i is input dimension permutation[i].
 Tensor transpose(const Tensor& x, std::vector<int64_t> permutation,
                  const Loc& loc = Loc::current());

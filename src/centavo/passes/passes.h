@@ -22,6 +22,9 @@ Graph eliminate_common_subexpressions(const Graph& graph);
 // factors, transposes folded into products, products written in the dtype that they are converted
 // to.
 Graph simplify(const Graph& graph);
+// Makes cheap values (elementwise ones, norms) of at least `min_bytes` again where the backward pass reads them, if
+// what they are made from is kept anyway, instead of keeping them over the step's peak.
+Graph rematerialize(const Graph& graph, int64_t min_bytes);
 // Orders nodes so that what is large dies early: optimizer updates run as soon as their gradient is
 // there.
 Graph schedule(const Graph& graph);

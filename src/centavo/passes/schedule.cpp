@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "centavo/ops/movement.h"
 #include "centavo/ops/registry.h"
 #include "centavo/passes/passes.h"
 
@@ -33,7 +34,7 @@ std::vector<int> readers_of(const Graph& graph, const std::vector<std::vector<in
                             int id) {
   std::vector<int> readers = users[static_cast<size_t>(id)];
   for (size_t i = 0; i < readers.size(); ++i) {
-    if (graph.nodes[static_cast<size_t>(readers[i])]->op != &op_reshape) continue;
+    if (!renames_memory(*graph.nodes[static_cast<size_t>(readers[i])]->op)) continue;
     const std::vector<int>& more = users[static_cast<size_t>(readers[i])];
     readers.insert(readers.end(), more.begin(), more.end());
   }

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "centavo/ir/op.h"
-#include "centavo/ops/registry.h"
+#include "centavo/ops/movement.h"
 
 namespace centavo {
 namespace {
@@ -99,9 +99,9 @@ class Planner {
   Place& place(const Tensor& t) { return plan_.places[id(*t.node())][at(t)]; }
   int& last_use(const Tensor& t) { return last_use_[id(*t.node())][at(t)]; }
 
-  // A reshape is another name for its input's memory, unless the graph returns it.
+  // A reshape or barrier is another name for its input's memory, unless the graph returns it.
   bool is_view(const Node& node) const {
-    return node.op == &op_reshape && !returned_.contains(&node);
+    return renames_memory(*node.op) && !returned_.contains(&node);
   }
   // The value whose memory `t` names.
   Tensor root(Tensor t) const {

@@ -11,6 +11,7 @@
 #include "centavo/base/log.h"
 #include "centavo/base/timer.h"
 #include "centavo/ir/op.h"
+#include "centavo/ops/movement.h"
 #include "centavo/ops/registry.h"
 #include "centavo/passes/passes.h"
 #include "centavo/plan/plan.h"
@@ -38,7 +39,7 @@ Kernel copy_kernel(int64_t bytes) {
 }
 
 Kernel make_kernel(const std::shared_ptr<Node>& node, const KernelContext& context) {
-  if (node->op == &op_reshape)
+  if (renames_memory(*node->op))
     return copy_kernel(node->types[0].bytes());  // in place unless returned
   if (KernelMaker maker = find_kernel(*node->op)) {
     if (Kernel kernel = maker(*node, context)) return kernel;
