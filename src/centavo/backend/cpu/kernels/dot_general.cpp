@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "centavo/backend/cpu/kernel.h"
+#include "centavo/base/log.h"
 #include "centavo/ir/op.h"
 
 namespace centavo::cpu {
@@ -55,6 +56,14 @@ std::vector<Axis> paired_axes(const Operand& a, const Operand& b, const Ints& a_
   for (size_t i = 0; i < a_dims.size(); ++i)
     axes.push_back({a.extent(a_dims[i]), a.stride(a_dims[i]), b.stride(b_dims[i])});
   return axes;
+}
+
+// bf16 products are right at every level, but only fast with instructions for them.
+void mention_slow_bf16(const GemmSpec& spec) {
+  if (spec.compute != Compute::kBF16 || cpu_level() >= CpuLevel::kAvx512Bf16) return;
+  log_once(LogLevel::kInfo,
+           fmt::format("bf16 products run in fp32 here, no faster than --precision fp32 (level {})",
+                       name_of(cpu_level())));
 }
 
 bool has_product(DType d) {
@@ -121,6 +130,7 @@ std::optional<DotPlan> plan_dot(const Node& node, int threads) {
 Kernel make_dot_general(const Node& node, const KernelContext& context) {
   std::optional<DotPlan> plan = plan_dot(node, context.threads);
   if (!plan) return {};
+  mention_slow_bf16(plan->spec);
   DType a = node.inputs[0].dtype(), b = node.inputs[1].dtype(), c = node.types[0].dtype;
   return [plan = std::move(*plan), a, b, c](const KernelArgs& args) {
     const GemmSpec& spec = plan.spec;
