@@ -70,12 +70,16 @@ Desc any_weight(const Geometry& g, Type type) {
   return {g.w, type, Tag::any};
 }
 
-dnnl::convolution_forward::primitive_desc forward_desc(const Geometry& g, Type type) {
+dnnl::primitive_attr scratch_by_user() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+dnnl::convolution_forward::primitive_desc forward_desc(const Geometry& g, Type type) {
   return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, image(g.x, type),
            any_weight(g, type), image(g.y, type), g.strides, g.dilation, g.low, g.high},
-          attr,
+          scratch_by_user(),
           engine()};
 }
 
@@ -112,6 +116,26 @@ void use_threads(int threads) {
   omp_set_num_threads(threads);
 }
 
+// A program from one image (input 0) to another (output 0) by a weight (input 1); oneDNN knows the
+// images as `from_arg` and `to_arg`.
+Kernel image_kernel(std::shared_ptr<Program> p, int from_arg, const Desc& from, int to_arg,
+                    const Desc& to, const Desc& user, int threads) {
+  return [=](const KernelArgs& args) {
+    use_threads(threads);
+    dnnl::stream stream(engine());
+    dnnl::memory weight = view(user, args.inputs[1]);
+    if (p->inner_weight) {
+      p->reorder.execute(stream, weight, p->inner_weight);
+      weight = p->inner_weight;
+    }
+    p->primitive.execute(stream, {{from_arg, view(from, args.inputs[0])},
+                                  {DNNL_ARG_WEIGHTS, weight},
+                                  {to_arg, view(to, args.outputs[0])},
+                                  {DNNL_ARG_SCRATCHPAD, p->scratch}});
+    stream.wait();
+  };
+}
+
 }  // namespace
 
 Kernel make_convolution(const Node& node, const KernelContext& context) try {
@@ -123,21 +147,8 @@ Kernel make_convolution(const Node& node, const KernelContext& context) try {
   auto desc = forward_desc(g, *type);
   auto p = make_program(dnnl::convolution_forward(desc), desc.scratchpad_desc(),
                         user_weight(g, *type), desc.weights_desc(), false);
-  return [p, x = image(g.x, *type), y = image(g.y, *type), w = user_weight(g, *type),
-          threads = context.threads](const KernelArgs& args) {
-    use_threads(threads);
-    dnnl::stream stream(engine());
-    dnnl::memory weight = view(w, args.inputs[1]);
-    if (p->inner_weight) {
-      p->reorder.execute(stream, weight, p->inner_weight);
-      weight = p->inner_weight;
-    }
-    p->primitive.execute(stream, {{DNNL_ARG_SRC, view(x, args.inputs[0])},
-                                  {DNNL_ARG_WEIGHTS, weight},
-                                  {DNNL_ARG_DST, view(y, args.outputs[0])},
-                                  {DNNL_ARG_SCRATCHPAD, p->scratch}});
-    stream.wait();
-  };
+  return image_kernel(p, DNNL_ARG_SRC, image(g.x, *type), DNNL_ARG_DST, image(g.y, *type),
+                      user_weight(g, *type), context.threads);
 } catch (const dnnl::error&) {
   return {};  // a window that oneDNN does not take
 }
@@ -148,29 +159,14 @@ Kernel make_convolution_input_grad(const Node& node, const KernelContext& contex
   Geometry g =
       geometry_of(node.attrs, node.types[0].shape, node.inputs[1].shape(), node.inputs[0].shape());
   use_threads(context.threads);
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   dnnl::convolution_backward_data::primitive_desc desc(
       {dnnl::algorithm::convolution_direct, image(g.x, *type), any_weight(g, *type),
        image(g.y, *type), g.strides, g.dilation, g.low, g.high},
-      attr, engine(), forward_desc(g, *type));
+      scratch_by_user(), engine(), forward_desc(g, *type));
   auto p = make_program(dnnl::convolution_backward_data(desc), desc.scratchpad_desc(),
                         user_weight(g, *type), desc.weights_desc(), false);
-  return [p, x = image(g.x, *type), y = image(g.y, *type), w = user_weight(g, *type),
-          threads = context.threads](const KernelArgs& args) {
-    use_threads(threads);
-    dnnl::stream stream(engine());
-    dnnl::memory weight = view(w, args.inputs[1]);
-    if (p->inner_weight) {
-      p->reorder.execute(stream, weight, p->inner_weight);
-      weight = p->inner_weight;
-    }
-    p->primitive.execute(stream, {{DNNL_ARG_DIFF_DST, view(y, args.inputs[0])},
-                                  {DNNL_ARG_WEIGHTS, weight},
-                                  {DNNL_ARG_DIFF_SRC, view(x, args.outputs[0])},
-                                  {DNNL_ARG_SCRATCHPAD, p->scratch}});
-    stream.wait();
-  };
+  return image_kernel(p, DNNL_ARG_DIFF_DST, image(g.y, *type), DNNL_ARG_DIFF_SRC, image(g.x, *type),
+                      user_weight(g, *type), context.threads);
 } catch (const dnnl::error&) {
   return {};
 }
@@ -181,12 +177,10 @@ Kernel make_convolution_weight_grad(const Node& node, const KernelContext& conte
   Geometry g =
       geometry_of(node.attrs, node.inputs[0].shape(), node.types[0].shape, node.inputs[1].shape());
   use_threads(context.threads);
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   dnnl::convolution_backward_weights::primitive_desc desc(
       {dnnl::algorithm::convolution_direct, image(g.x, *type), any_weight(g, *result),
        image(g.y, *type), g.strides, g.dilation, g.low, g.high},
-      attr, engine(), forward_desc(g, *type));
+      scratch_by_user(), engine(), forward_desc(g, *type));
   auto p = make_program(dnnl::convolution_backward_weights(desc), desc.scratchpad_desc(),
                         user_weight(g, *result), desc.diff_weights_desc(), true);
   return [p, x = image(g.x, *type), y = image(g.y, *type), w = user_weight(g, *result),

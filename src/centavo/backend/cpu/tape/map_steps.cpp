@@ -426,7 +426,7 @@ StepFunction find_map_here(Verb verb, Lane lane, unsigned scalars) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "centavo/backend/cpu/tape/levels.h"
+#include "centavo/backend/cpu/levels.h"
 
 namespace centavo::cpu {
 

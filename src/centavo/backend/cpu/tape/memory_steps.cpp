@@ -477,7 +477,7 @@ StepFunction find_reduction_here(ReduceKind kind, Lane lane, bool rows) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "centavo/backend/cpu/tape/levels.h"
+#include "centavo/backend/cpu/levels.h"
 
 namespace centavo::cpu {
 
