@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "centavo/base/philox.h"
@@ -37,7 +40,7 @@ struct Array {
   }
 };
 
-constexpr uint8_t kPoison = 0xff;  // every byte: a NaN in both types
+constexpr std::byte kPoison{0xff};  // every byte: a NaN in both types
 
 template <class T>
 Array<T> make_array(int64_t batch, int64_t tokens, int64_t heads, int64_t dim, Views views,
@@ -52,7 +55,7 @@ Array<T> make_array(int64_t batch, int64_t tokens, int64_t heads, int64_t dim, V
     a.offset = 1;
     a.memory.resize(batch * a.strides.batch + 1);
   }
-  std::memset(static_cast<void*>(a.memory.data()), kPoison, a.memory.size() * sizeof(T));
+  std::ranges::fill(std::as_writable_bytes(std::span(a.memory)), kPoison);
   return a;
 }
 
@@ -77,7 +80,7 @@ struct Problem {
   Array<T> q, k, v, out, d_out, dq, dk, dv;
   std::vector<float> lse;
 
-  Problem(const Sizes& s, uint64_t seed) {
+  Problem(const Sizes& s, uint64_t seed, CpuLevel level = cpu_level()) {
     auto make = [&](int64_t tokens, int64_t slices) {
       return make_array<T>(s.batch, tokens, s.heads, s.head_dim, s.views, slices);
     };
@@ -96,7 +99,8 @@ struct Problem {
             .q = q.strides,
             .k = k.strides,
             .v = v.strides,
-            .out = out.strides};
+            .out = out.strides,
+            .level = level};
     Philox rng(seed);
     auto fill = [&](Array<T>& a, double by) {
       for_each(a, [&](T& x, auto...) { x = static_cast<T>(by * rng.next_normal()); });
@@ -205,21 +209,21 @@ void expect_close(Array<T>& got, const Expected& want, const char* name, double 
     if (!(error <= bound)) ++bad;
     worst = std::max(worst, error / bound);
     ++index;
-    std::memset(static_cast<void*>(&x), kPoison, sizeof(T));
+    std::ranges::fill(std::as_writable_bytes(std::span(&x, 1)), kPoison);
   });
   EXPECT_EQ(bad, 0) << name << ": of " << index << " elements; worst error / bound " << worst;
-  const auto* bytes = reinterpret_cast<const uint8_t*>(got.memory.data());
-  for (size_t i = 0; i < got.memory.size() * sizeof(T); ++i) written += bytes[i] != kPoison;
+  for (std::byte b : std::as_bytes(std::span(got.memory))) written += b != kPoison;
   EXPECT_EQ(written, 0) << name << ": bytes outside the view were written";
 }
 
 // `tolerance`: of f32 arithmetic, relative to the largest value.
 template <class T>
-void check(const Sizes& s, uint64_t seed, double tolerance = 1e-5) {
-  SCOPED_TRACE(fmt::format("{} B={} H={} Tq={} Tkv={} D={} causal={} views={} magnitude={}",
-                           name_of(dtype_of<T>()), s.batch, s.heads, s.q_tokens, s.kv_tokens,
-                           s.head_dim, s.causal, static_cast<int>(s.views), s.magnitude));
-  Problem<T> p(s, seed);
+void check(const Sizes& s, uint64_t seed, double tolerance = 1e-5, CpuLevel level = cpu_level()) {
+  SCOPED_TRACE(fmt::format("{} {} B={} H={} Tq={} Tkv={} D={} causal={} views={} magnitude={}",
+                           name_of(level), name_of(dtype_of<T>()), s.batch, s.heads, s.q_tokens,
+                           s.kv_tokens, s.head_dim, s.causal, static_cast<int>(s.views),
+                           s.magnitude));
+  Problem<T> p(s, seed, level);
   p.forward();
   p.backward();
   const Reference r = reference(p);
@@ -249,6 +253,107 @@ TYPED_TEST(Attention, MatchesDoubleOverOddSizes) {
       }
     }
   }
+}
+
+TYPED_TEST(Attention, MatchesDoubleOverLongSequences) {
+  check<TypeParam>({1, 1, 1000, 1000, 64}, 1);
+  check<TypeParam>({1, 1, 1000, 1000, 16, true, Views::kLoose}, 2);
+  check<TypeParam>({1, 1, 7, 1531, 80}, 3);
+  check<TypeParam>({1, 1, 601, 5, 256, false, Views::kLoose}, 4);
+}
+
+// Queries and keys of different numbers; with `causal`, keys that no query sees.
+TYPED_TEST(Attention, MatchesDoubleAcrossSequences) {
+  for (bool causal : {false, true}) {
+    check<TypeParam>({2, 3, 33, 70, 24, causal}, 1);
+    check<TypeParam>({2, 3, 70, 33, 24, causal}, 2);
+    check<TypeParam>({1, 2, 9, 530, 8, causal}, 3);
+    check<TypeParam>({1, 2, 270, 131, 8, causal}, 4);
+  }
+}
+
+TYPED_TEST(Attention, MatchesDoubleAtEveryLevel) {
+  for (int level = 0; level <= static_cast<int>(supported_cpu_level()); ++level) {
+    for (bool causal : {false, true}) {
+      check<TypeParam>({2, 2, 197, 197, 64, causal}, 1, 1e-5, CpuLevel(level));
+      check<TypeParam>({1, 2, 13, 301, 37, causal, Views::kLoose}, 2, 1e-5, CpuLevel(level));
+    }
+  }
+}
+
+// Logits of thousands, whose exponentials overflow any type. Their fp32 rounding, about 1e-7 of
+// them, is what the probabilities are wrong by.
+TYPED_TEST(Attention, SurvivesLargeLogits) {
+  for (int level = 0; level <= static_cast<int>(supported_cpu_level()); ++level) {
+    check<TypeParam>({1, 2, 65, 65, 64, false, Views::kPacked, 1000}, 1, 5e-3, CpuLevel(level));
+    check<TypeParam>({1, 1, 40, 700, 64, true, Views::kPacked, 1000}, 2, 5e-3, CpuLevel(level));
+  }
+}
+
+TYPED_TEST(Attention, SameBitsForAnyNumberOfThreads) {
+  const auto results = [](const Sizes& sizes, int threads) {
+    Problem<TypeParam> p(sizes, 1);
+    p.spec.threads = threads;
+    p.forward();
+    p.backward();
+    std::vector<std::byte> bytes;
+    const auto append = [&](const auto& values) {
+      const auto view = std::as_bytes(std::span(values));
+      bytes.insert(bytes.end(), view.begin(), view.end());
+    };
+    append(p.lse);
+    for (auto* a : {&p.out, &p.dq, &p.dk, &p.dv}) append(a->memory);
+    return bytes;
+  };
+  for (const Sizes& sizes : {Sizes{2, 3, 197, 197, 64}, Sizes{1, 1, 601, 601, 16, true}}) {
+    const auto one = results(sizes, 1);
+    for (int threads : {1, 2, 3, 7}) EXPECT_EQ(results(sizes, threads), one) << threads;
+  }
+}
+
+// A NaN shows in its own row's output, and nowhere once its data are gone.
+TYPED_TEST(Attention, PassesNanOn) {
+  for (int level = 0; level <= static_cast<int>(supported_cpu_level()); ++level) {
+    Problem<TypeParam> p({1, 1, 50, 50, 20}, 1, CpuLevel(level));
+    p.q.memory[p.q.at(0, 7, 0, 3)] = TypeParam(std::numeric_limits<float>::quiet_NaN());
+    p.forward();
+    for_each(p.out, [](TypeParam& x, int64_t, int64_t t, auto...) {
+      EXPECT_EQ(std::isnan(static_cast<float>(x)), t == 7) << t;
+    });
+    EXPECT_TRUE(std::isnan(p.lse[7]));
+    p.backward();
+    for_each(p.dk, [](TypeParam& x, auto...) { EXPECT_TRUE(std::isnan(static_cast<float>(x))); });
+    check<TypeParam>({1, 1, 49, 33, 20}, 2, 1e-5, CpuLevel(level));
+  }
+}
+
+TYPED_TEST(Attention, WithoutLseOrWork) {
+  Problem<TypeParam> p({1, 2, 30, 30, 16}, 1), q({1, 2, 30, 30, 16}, 1);
+  p.forward();
+  attention_forward(q.spec, q.q.data(), q.k.data(), q.v.data(), q.out.data(), nullptr);
+  EXPECT_EQ(std::memcmp(p.out.memory.data(), q.out.memory.data(),
+                        p.out.memory.size() * sizeof(TypeParam)),
+            0);
+  check<TypeParam>({0, 2, 30, 30, 16}, 1);
+  check<TypeParam>({1, 2, 0, 30, 16}, 1);  // dk and dv are zero
+}
+
+TEST(AttentionErrors, NameWhatIsWrong) {
+  const auto message = [](auto change) -> std::string {
+    Problem<float> p({1, 1, 4, 4, 8}, 1);
+    change(p.spec);
+    try {
+      p.forward();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "nothing thrown";
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(message([](AttentionSpec& s) { s.dtype = DType::kI32; }), HasSubstr("i32"));
+  EXPECT_THAT(message([](AttentionSpec& s) { s.head_dim = 257; }), HasSubstr("257"));
+  EXPECT_THAT(message([](AttentionSpec& s) { s.kv_tokens = 0; }), HasSubstr("kv_tokens 0"));
+  EXPECT_THAT(message([](AttentionSpec& s) { s.scale = -1; }), HasSubstr("positive"));
 }
 
 }  // namespace

@@ -7,7 +7,11 @@
 namespace centavo::cpu {
 namespace {
 
-constexpr int64_t kBlock = 256;  // q and kv tokens of P and dS at once, which stay in L2
+// Tokens of Q, and of K and V, whose P and dS are made at once and stay in L2. Causal attention
+// takes smaller blocks, for it skips those that no query sees.
+int64_t block_tokens(const AttentionSpec& spec) {
+  return spec.causal ? 128 : 256;
+}
 constexpr int64_t kWord = sizeof(uint32_t);
 
 struct Tokens {
@@ -43,7 +47,7 @@ class Backward {
 
   const AttentionSpec& spec_;
   const AttentionTools tools_;
-  const int64_t lanes_, dim_steps_, dim_vectors_, dim_ld_;
+  const int64_t block_, lanes_, dim_steps_, dim_vectors_, dim_ld_;
   const Cut q_blocks_, kv_blocks_;  // of pairs of q tokens; of vectors of kv tokens
   const int64_t words_ld_, rows_ld_;
   uint32_t *q_left_words_, *g_left_words_, *k_words_, *v_words_;
@@ -59,13 +63,14 @@ class Backward {
 Backward::Backward(const AttentionSpec& spec, std::byte* workspace)
     : spec_(spec),
       tools_(spec),
+      block_(block_tokens(spec)),
       lanes_(tools_.micro.lanes),
       dim_steps_(tools_.micro.steps(spec.head_dim)),
       dim_vectors_(tools_.vectors(spec.head_dim)),
       dim_ld_(dim_vectors_ * lanes_),
-      q_blocks_((spec.q_tokens + 1) / 2, kBlock / 2),
-      kv_blocks_(tools_.vectors(spec.kv_tokens), kBlock / lanes_),
-      words_ld_(std::min(tools_.vectors(spec.kv_tokens) * lanes_, kBlock) + 16),
+      q_blocks_((spec.q_tokens + 1) / 2, block_ / 2),
+      kv_blocks_(tools_.vectors(spec.kv_tokens), block_ / lanes_),
+      words_ld_(std::min(tools_.vectors(spec.kv_tokens) * lanes_, block_) + 16),
       rows_ld_(tools_.micro.depth == 1 ? words_ld_ : words_ld_ / tools_.micro.depth),
       q_right_(tools_, nullptr, tools_.micro.steps(spec.q_tokens), dim_vectors_),
       g_right_(q_right_),
@@ -82,14 +87,14 @@ Backward::Backward(const AttentionSpec& spec, std::byte* workspace)
   }
   log2_sum_ = carver.take<float>(spec.q_tokens);
   delta_ = carver.take<float>(spec.q_tokens);
-  p_ = carver.take<uint32_t>(kBlock * words_ld_);
-  d_s_ = carver.take<uint32_t>(kBlock * words_ld_);
-  d_s_rows_ = tools_.micro.depth == 1 ? d_s_ : carver.take<uint32_t>(kBlock * rows_ld_);
+  p_ = carver.take<uint32_t>(block_ * words_ld_);
+  d_s_ = carver.take<uint32_t>(block_ * words_ld_);
+  d_s_rows_ = tools_.micro.depth == 1 ? d_s_ : carver.take<uint32_t>(block_ * rows_ld_);
   s_tile_ = carver.take<float>(kMaxMicroRows * kMaxMicroVectors * lanes_);
   d_p_tile_ = carver.take<float>(kMaxMicroRows * kMaxMicroVectors * lanes_);
   dq_ = carver.take<float>(spec.q_tokens * dim_ld_);
-  dk_ = carver.take<float>(kBlock * dim_ld_);
-  dv_ = carver.take<float>(kBlock * dim_ld_);
+  dk_ = carver.take<float>(block_ * dim_ld_);
+  dv_ = carver.take<float>(block_ * dim_ld_);
   bytes_ = carver.used();
 }
 
@@ -152,7 +157,7 @@ void Backward::make_words(const Tokens& q, int64_t kv_block) {
                             .words_ld = words_ld_,
                             .d_s_rows = d_s_rows_ + row * rows_ld_ + column / tools_.micro.depth,
                             .rows_ld = rows_ld_});
-      prefetcher_.fetch(24);
+      prefetcher_.fetch();
     }
   }
 }

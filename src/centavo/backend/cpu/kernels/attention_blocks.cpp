@@ -3,9 +3,9 @@
 
 namespace centavo::cpu {
 
-void Prefetcher::fetch(int64_t rows) {
-  constexpr int64_t kLine = 64;
-  for (; rows > 0 && current_ < queued_; --rows) {
+void Prefetcher::fetch() {
+  constexpr int64_t kRows = 24, kLine = 64;
+  for (int64_t i = 0; i < kRows && current_ < queued_; ++i) {
     const Queued& q = queue_[current_];
     const std::byte* at = q.data + row_ * q.token_bytes;
     for (int64_t b = 0; b < row_bytes_; b += kLine) {

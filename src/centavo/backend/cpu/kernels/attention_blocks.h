@@ -15,12 +15,17 @@ namespace centavo::cpu {
 
 constexpr float kLog2E = 1.44269504f;
 
-// [0, size) in the fewest nearly equal parts of at most `largest`.
+// [0, size) in the fewest nearly equal parts of at most `largest`; the larger ones come first.
 struct Cut {
   int64_t size, parts;
-  Cut(int64_t n, int64_t largest) : size(n), parts((n + largest - 1) / largest) {}
-  int64_t begin(int64_t part) const { return size * part / parts; }
-  int64_t count(int64_t part) const { return begin(part + 1) - begin(part); }
+  Cut(int64_t n, int64_t largest)
+      : size(n), parts((n + largest - 1) / largest), least_(parts ? n / parts : 0) {}
+  int64_t count(int64_t part) const { return least_ + (part < larger()); }
+  int64_t begin(int64_t part) const { return part * least_ + std::min(part, larger()); }
+
+ private:
+  int64_t larger() const { return size - parts * least_; }
+  int64_t least_;
 };
 
 // The kernels that a spec asks for.
@@ -84,7 +89,7 @@ struct Right {
 // it measures.
 class Carver {
  public:
-  explicit Carver(std::byte* base) : base_(base) {}
+  explicit Carver(std::byte* base) : base_(reinterpret_cast<uintptr_t>(base)) {}
   template <class T>
   T* take(int64_t count) {
     T* at = reinterpret_cast<T*>(base_ + used_);
@@ -94,7 +99,7 @@ class Carver {
   size_t used() const { return used_; }
 
  private:
-  std::byte* base_;
+  uintptr_t base_;
   size_t used_ = 0;
 };
 
@@ -108,9 +113,12 @@ class Prefetcher {
   // To be read, or written if Byte is not const.
   template <class Byte>
   void add(const HeadView<Byte>& view, int64_t tokens) {
-    queue_[queued_++] = {view.data, view.token_bytes, tokens, !std::is_const_v<Byte>};
+    if (tokens > 0) {
+      queue_[queued_++] = {view.data, view.token_bytes, tokens, !std::is_const_v<Byte>};
+    }
   }
-  void fetch(int64_t rows);
+  // The next few rows: as many as memory delivers during one or two products.
+  void fetch();
 
  private:
   struct Queued {

@@ -95,7 +95,7 @@ void Forward::run_block(const ForwardOperands& operands, int64_t head, int64_t b
     for (int64_t panel = 0; made < vectors; made += k.panels.count(panel++)) {
       multiply(tools_, left, rows, k, panel, 0, dim_steps_, s_ + made * tools_.micro.lanes, s_ld_,
                false);
-      prefetcher_.fetch(rows);
+      prefetcher_.fetch();
     }
     const Visible visible =
         spec_.causal ? Visible{row + 1 - first, 1, tokens} : Visible{tokens, 0, tokens};
@@ -108,7 +108,7 @@ void Forward::run_block(const ForwardOperands& operands, int64_t head, int64_t b
       multiply(tools_, p, rows, values_, panel, first / tools_.micro.depth,
                tools_.micro.steps(tokens), o_ + values_.panels.begin(panel) * tools_.micro.lanes,
                o_ld_, b > 0);
-      prefetcher_.fetch(rows);
+      prefetcher_.fetch();
     }
   }
   const HeadView out(spec_, operands.out, spec_.out, head);

@@ -61,7 +61,7 @@ V exp2_of_fraction(V f) {
   return p * f + 1.0f;
 }
 
-// 2^x for x <= 0, and 0 for -inf.
+// 2^x for x up to 127, and 0 for -inf.
 template <bool kShort>
 V exp2_of(V x) {
 #ifdef CENTAVO_AVX512
@@ -208,8 +208,7 @@ struct Gradient {
 };
 template <bool kShort, bool kWhole>
 Gradient gradient_at(const GradientTile& t, int64_t r, int64_t c) {
-  const V x = load<V>(t.s + r * t.ld + c) * t.log2_scale - t.log2_sum[r];
-  V p = exp2_of<kShort>(x > 0.0f ? V{} : x);
+  V p = exp2_of<kShort>(load<V>(t.s + r * t.ld + c) * t.log2_scale - t.log2_sum[r]);
   if constexpr (!kWhole) {
     const int64_t seen = t.visible.in_row(r) - c;
     p = keep(p, seen > 0 ? seen : 0, 0);
