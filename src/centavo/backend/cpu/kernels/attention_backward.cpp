@@ -12,11 +12,6 @@ namespace {
 int64_t block_tokens(const AttentionSpec& spec) {
   return spec.causal ? 128 : 256;
 }
-constexpr int64_t kWord = sizeof(uint32_t);
-
-struct Tokens {
-  int64_t first, count;
-};
 
 class Backward {
  public:
@@ -103,8 +98,8 @@ void Backward::load_head(const BackwardOperands& o, int64_t head) {
   const HeadView v(spec_, o.v, spec_.v, head), g(spec_, o.d_out, spec_.out, head);
   const HeadView out(spec_, o.out, spec_.out, head);
   const int64_t dim = spec_.head_dim;
-  q_left_ = left_rows(tools_, q, 0, spec_.q_tokens, dim, q_left_words_);
-  g_left_ = left_rows(tools_, g, 0, spec_.q_tokens, dim, g_left_words_);
+  q_left_ = left_rows(tools_, q, {0, spec_.q_tokens}, dim, q_left_words_);
+  g_left_ = left_rows(tools_, g, {0, spec_.q_tokens}, dim, g_left_words_);
   pack_right(tools_, q_right_, q.data, 1, q.stride, dim, spec_.q_tokens);
   pack_right(tools_, g_right_, g.data, 1, g.stride, dim, spec_.q_tokens);
   pack_right(tools_, k_right_, k.data, 1, k.stride, dim, spec_.kv_tokens);

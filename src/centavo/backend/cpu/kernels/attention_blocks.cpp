@@ -26,14 +26,13 @@ void pack_right(const AttentionTools& tools, const Right& right, const std::byte
   }
 }
 
-Left left_rows(const AttentionTools& tools, const ConstHeadView& view, int64_t first,
-               int64_t tokens, int64_t head_dim, uint32_t* words) {
-  constexpr int64_t kWord = sizeof(uint32_t);
-  if (tools.micro.reads_in_place(tools.dtype, head_dim)) {
-    return {view.at(first), view.token_bytes, kWord};
-  }
-  tools.micro.pack(words, tokens, 0, view.at(first), tools.dtype, view.stride, 1, tokens, head_dim);
-  return {reinterpret_cast<const std::byte*>(words), kWord, tokens * kWord};
+Left left_rows(const AttentionTools& tools, const ConstHeadView& view, const Tokens& tokens,
+               int64_t head_dim, uint32_t* words) {
+  const std::byte* first = view.at(tokens.first);
+  if (tools.micro.reads_in_place(tools.dtype, head_dim)) return {first, view.token_bytes, kWord};
+  tools.micro.pack(words, tokens.count, 0, first, tools.dtype, view.stride, 1, tokens.count,
+                   head_dim);
+  return {reinterpret_cast<const std::byte*>(words), kWord, tokens.count * kWord};
 }
 
 void multiply(const AttentionTools& tools, const Left& a, int64_t rows, const Right& b,
@@ -44,9 +43,9 @@ void multiply(const AttentionTools& tools, const Left& a, int64_t rows, const Ri
   const Cut tiles(rows, tools.most_rows[vectors]);
   for (int64_t t = 0; t < tiles.parts; ++t) {
     const int64_t row = tiles.begin(t);
-    tools.micro.products[tiles.count(t) - 1][vectors - 1](
-        steps, a.data + row * a.row, a.row, a.step, words, width * int64_t{sizeof(uint32_t)},
-        c + row * ldc, ldc, accumulate, {});
+    tools.micro.products[tiles.count(t) - 1][vectors - 1](steps, a.data + row * a.row, a.row,
+                                                          a.step, words, width * kWord,
+                                                          c + row * ldc, ldc, accumulate, {});
   }
 }
 

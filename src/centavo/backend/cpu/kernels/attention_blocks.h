@@ -14,6 +14,11 @@
 namespace centavo::cpu {
 
 constexpr float kLog2E = 1.44269504f;
+constexpr int64_t kWord = sizeof(uint32_t);
+
+struct Tokens {
+  int64_t first, count;
+};
 
 // [0, size) in the fewest nearly equal parts of at most `largest`; the larger ones come first.
 struct Cut {
@@ -135,11 +140,10 @@ class Prefetcher {
 void pack_right(const AttentionTools& tools, const Right& right, const std::byte* src,
                 int64_t stride, int64_t k_stride, int64_t columns, int64_t k);
 
-// `tokens` tokens of `view` from `first` on as rows of a left operand, K being head_dim: in place
-// where products can read them there, else packed into `words`, which has room for steps(head_dim)
-// * tokens.
-Left left_rows(const AttentionTools& tools, const ConstHeadView& view, int64_t first,
-               int64_t tokens, int64_t head_dim, uint32_t* words);
+// Some tokens of `view` as rows of a left operand, K being head_dim: in place where products can
+// read them there, else packed into `words`, which has room for steps(head_dim) * tokens.count.
+Left left_rows(const AttentionTools& tools, const ConstHeadView& view, const Tokens& tokens,
+               int64_t head_dim, uint32_t* words);
 
 // C[rows, columns of the panel] (+)= A B over the words [first, first + steps) of B's panel.
 void multiply(const AttentionTools& tools, const Left& a, int64_t rows, const Right& b,
