@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 
+#include "centavo/backend/cpu/cpu_level.h"
 #include "centavo/ir/tensor.h"
 
 namespace centavo::cpu {
@@ -33,6 +34,7 @@ using Kernel = std::function<void(const KernelArgs&)>;
 
 struct KernelContext {
   int threads = 1;
+  CpuLevel level = cpu_level();
 };
 
 // Makes the kernel of `node`, or an empty one when this node's dtypes, shapes or attributes have

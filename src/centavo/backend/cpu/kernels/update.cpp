@@ -1,7 +1,6 @@
 // adam_update and sgd_update: one pass over a parameter and its state, in place or not.
-#include <algorithm>
-
 #include "centavo/backend/cpu/kernel.h"
+#include "centavo/backend/cpu/kernels/threads.h"
 #include "centavo/ir/op.h"
 
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
@@ -44,12 +43,13 @@ void adam(const AdamRule& rule, const KernelArgs& args, int64_t begin, int64_t e
     *v_out = args.out<P>(2) + begin;
   const float step_size = args.in<float>(4)[0], correction = args.in<float>(4)[1],
               lr = args.in<float>(4)[2];
-  const float keep = rule.decoupled ? 1 - lr * rule.decay : 1,
-              coupled = rule.decoupled ? 0 : rule.decay;
+  // Factors of the parameter in the gradient and in itself.
+  const float coupled = rule.decoupled ? 0 : rule.decay,
+              keep = rule.decoupled ? 1 - lr * rule.decay : 1;
   for_lanes(end - begin, [&](auto d, int64_t i) HWY_ATTR {
     auto set = [d](float x) HWY_ATTR { return hn::Set(d, x); };
     auto p = load(d, p_in + i), g = load(d, g_in + i);
-    g = hn::MulAdd(p, set(coupled), g);
+    if (coupled != 0) g = hn::MulAdd(p, set(coupled), g);
     p = hn::Mul(p, set(keep));
     const auto m =
         hn::MulAdd(g, set(rule.complement1), hn::Mul(load(d, m_in + i), set(rule.beta1)));
@@ -67,16 +67,17 @@ template <class P, class G>
 void sgd(const SgdRule& rule, const KernelArgs& args, int64_t begin, int64_t end) {
   const bool has_momentum = args.inputs.size() == 4;
   const float lr = args.in<float>(has_momentum ? 3 : 2)[0];
-  const P* p_in = args.in<P>(0) + begin;
+  const P *p_in = args.in<P>(0) + begin, *m_in = has_momentum ? args.in<P>(2) + begin : nullptr;
   const G* g_in = args.in<G>(1) + begin;
-  P* p_out = args.out<P>(0) + begin;
+  P *p_out = args.out<P>(0) + begin, *m_out = has_momentum ? args.out<P>(1) + begin : nullptr;
   for_lanes(end - begin, [&](auto d, int64_t i) HWY_ATTR {
-    auto p = load(d, p_in + i), g = hn::MulAdd(p, hn::Set(d, rule.decay), load(d, g_in + i));
+    auto p = load(d, p_in + i), g = load(d, g_in + i);
+    if (rule.decay != 0) g = hn::MulAdd(p, hn::Set(d, rule.decay), g);
     if (has_momentum) {
-      const auto kept = hn::Mul(load(d, args.in<P>(2) + begin + i), hn::Set(d, rule.momentum));
+      const auto kept = hn::Mul(load(d, m_in + i), hn::Set(d, rule.momentum));
       const auto buffer = hn::MulAdd(g, hn::Set(d, 1 - rule.dampening), kept);
       g = rule.nesterov ? hn::MulAdd(buffer, hn::Set(d, rule.momentum), g) : buffer;
-      store(d, buffer, args.out<P>(1) + begin + i);
+      store(d, buffer, m_out + i);
     }
     store(d, hn::NegMulAdd(g, hn::Set(d, lr), p), p_out + i);
   });
@@ -116,16 +117,12 @@ bool supported(const Node& node) {
   return true;
 }
 
-// Runs f(begin, end) over [0, count) in one chunk a thread, at multiples of a cache line.
+// Runs f(range) over [0, count) in one range a thread, at multiples of a cache line.
 template <class F>
-void in_chunks(int64_t count, int threads, F f) {
-  constexpr int64_t kWorthThreads = 1 << 14, kLine = 64;
-  const int team = static_cast<int>(std::clamp<int64_t>(count / kWorthThreads, 1, threads));
-#pragma omp parallel for schedule(static, 1) num_threads(team)
-  for (int t = 0; t < team; ++t) {
-    const int64_t lines = (count + kLine - 1) / kLine;
-    f(lines * t / team * kLine, std::min(count, lines * (t + 1) / team * kLine));
-  }
+void in_ranges(int64_t count, int threads, F f) {
+  constexpr int64_t kLine = 32;
+  const int team = team_for(count, threads);
+  in_parallel(team, [&](int part) { f(share(count, part, team, kLine)); });
 }
 
 bool is_bf16(const Tensor& t) {
@@ -142,10 +139,10 @@ Kernel make_adam_update(const Node& node, const KernelContext& context) {
       real("beta1"), real("beta2"),        complement("beta1"),         complement("beta2"),
       real("eps"),   real("weight_decay"), node.attrs.flag("decoupled")};
   const auto run =
-      CENTAVO_AT_LEVEL(cpu_level(), find_adam)(is_bf16(node.inputs[0]), is_bf16(node.inputs[1]));
+      CENTAVO_AT_LEVEL(context.level, find_adam)(is_bf16(node.inputs[0]), is_bf16(node.inputs[1]));
   const int64_t count = node.types[0].shape.elements();
   return [=, threads = context.threads](const KernelArgs& args) {
-    in_chunks(count, threads, [&](int64_t begin, int64_t end) { run(rule, args, begin, end); });
+    in_ranges(count, threads, [&](Range range) { run(rule, args, range.begin, range.end); });
   };
 }
 
@@ -155,10 +152,10 @@ Kernel make_sgd_update(const Node& node, const KernelContext& context) {
   const SgdRule rule{real("momentum"), real("dampening"), real("weight_decay"),
                      node.attrs.flag("nesterov")};
   const auto run =
-      CENTAVO_AT_LEVEL(cpu_level(), find_sgd)(is_bf16(node.inputs[0]), is_bf16(node.inputs[1]));
+      CENTAVO_AT_LEVEL(context.level, find_sgd)(is_bf16(node.inputs[0]), is_bf16(node.inputs[1]));
   const int64_t count = node.types[0].shape.elements();
   return [=, threads = context.threads](const KernelArgs& args) {
-    in_chunks(count, threads, [&](int64_t begin, int64_t end) { run(rule, args, begin, end); });
+    in_ranges(count, threads, [&](Range range) { run(rule, args, range.begin, range.end); });
   };
 }
 

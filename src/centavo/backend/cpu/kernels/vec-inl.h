@@ -1,4 +1,6 @@
-// Vectors of floats from and to f32 and bf16 memory, for the one level that is being compiled.
+// Vectors of floats from and to f32 and bf16 memory, and loops over them, for the one level that is
+// being compiled. Loops take functions of (d, i): what to do with the elements from i on that a
+// vector of tag d holds. They are called with whole vectors first, then with ever smaller ones.
 #if defined(CENTAVO_KERNELS_VEC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENTAVO_KERNELS_VEC_INL_H_
 #undef CENTAVO_KERNELS_VEC_INL_H_
@@ -6,6 +8,7 @@
 #define CENTAVO_KERNELS_VEC_INL_H_
 #endif
 
+#include <array>
 #include <hwy/highway.h>
 
 #include "centavo/base/bf16.h"
@@ -14,6 +17,9 @@ HWY_BEFORE_NAMESPACE();
 namespace centavo::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using FloatVec = hn::Vec<Floats>;
 
 template <class D>
 HWY_INLINE hn::Vec<D> load(D d, const float* from) {
@@ -27,51 +33,109 @@ HWY_INLINE hn::Vec<D> load(D d, const bf16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
 }
 
+// The upper halves are x rounded to the nearest bf16, ties to even, if x is no NaN.
+template <class D, class U = hn::RebindToUnsigned<D>>
+HWY_INLINE hn::Vec<U> round_number(D /*d*/, hn::Vec<D> x) {
+  const U u;
+  const auto bits = hn::BitCast(u, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1u));
+  return hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7fffu)));
+}
+// The same for all x; a NaN stays one.
+template <class D, class U = hn::RebindToUnsigned<D>>
+HWY_INLINE hn::Vec<U> round_any(D d, hn::Vec<D> x) {
+  const U u;
+  const auto quiet = hn::Or(hn::BitCast(u, x), hn::Set(u, 0x400000u));
+  return hn::IfThenElse(hn::RebindMask(u, hn::Eq(x, x)), round_number(d, x), quiet);
+}
+
 template <class D>
 HWY_INLINE void store(D d, hn::Vec<D> x, float* to) {
   hn::StoreU(x, d, to);
 }
-// Rounds to nearest, ties to even; a NaN stays a NaN.
 template <class D>
-HWY_INLINE void store(D /*d*/, hn::Vec<D> x, bf16* to) {
+HWY_INLINE void store(D d, hn::Vec<D> x, bf16* to) {
   const hn::Rebind<uint16_t, D> d16;
-  const hn::RebindToUnsigned<D> d32;
-  const auto bits = hn::BitCast(d32, x);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
-  const auto up = hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fffu)));
-  const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000u));
-  const auto rounded = hn::IfThenElse(hn::RebindMask(d32, hn::Eq(x, x)), up, quiet);
-  hn::StoreU(hn::TruncateTo(d16, hn::ShiftRight<16>(rounded)), d16,
-             reinterpret_cast<uint16_t*>(to));
+  const auto halves = hn::TruncateTo(d16, hn::ShiftRight<16>(round_any(d, x)));
+  hn::StoreU(halves, d16, reinterpret_cast<uint16_t*>(to));
 }
 
-// Calls f(d, i) for i = 0, N, 2N, ... with full vectors, then one by one for the rest.
+// Stores two neighbouring vectors, which is cheaper than one after the other.
+HWY_INLINE void store_two(FloatVec a, FloatVec b, float* to) {
+  const Floats d;
+  hn::StoreU(a, d, to);
+  hn::StoreU(b, d, to + hn::Lanes(d));
+}
+HWY_INLINE void store_two(FloatVec a, FloatVec b, bf16* to) {
+  const Floats d;
+#if HWY_TARGET == HWY_SCALAR
+  store(d, a, to);
+  store(d, b, to + 1);
+#else
+  auto upper_a = round_number(d, a), upper_b = round_number(d, b);
+  const auto sum = hn::Add(a, b);
+  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(sum, sum)))) {  // a NaN, or infinities
+    upper_a = round_any(d, a);
+    upper_b = round_any(d, b);
+  }
+  const hn::Repartition<uint16_t, Floats> d16;
+  const auto halves = hn::ConcatOdd(d16, hn::BitCast(d16, upper_b), hn::BitCast(d16, upper_a));
+  hn::StoreU(halves, d16, reinterpret_cast<uint16_t*>(to));
+#endif
+}
+
+// The elements [i, n), with vectors of kLanes floats and less.
+template <size_t kLanes, class F>
+HWY_INLINE void for_lanes_from(int64_t i, int64_t n, F& f) {
+  const hn::CappedTag<float, kLanes> d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + step <= n; i += step) f(d, i);
+  if constexpr (kLanes > 1) for_lanes_from<kLanes / 2>(i, n, f);
+}
+
 template <class F>
 HWY_INLINE void for_lanes(int64_t n, F f) {
-  const hn::ScalableTag<float> d;
-  const auto step = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + step <= n; i += step) f(d, i);
-  const hn::CappedTag<float, 1> one;
-  for (; i < n; ++i) f(one, i);
+  for_lanes_from<hn::MaxLanes(Floats())>(0, n, f);
 }
 
-// The sum over i of value(d, i), in an order that depends on n and the vector's width only.
-template <class Value>
-HWY_INLINE float sum_lanes(int64_t n, Value value) {
-  const hn::ScalableTag<float> d;
+// to[i] = f(d, i)
+template <class T, class F>
+HWY_INLINE void map_lanes(int64_t n, T* to, F f) {
+  const Floats d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
-  auto a = hn::Zero(d), b = hn::Zero(d);
   int64_t i = 0;
-  for (; i + 2 * step <= n; i += 2 * step) {
-    a = hn::Add(a, value(d, i));
-    b = hn::Add(b, value(d, i + step));
+  for (; i + 2 * step <= n; i += 2 * step) store_two(f(d, i), f(d, i + step), to + i);
+  auto single = [&](auto any, int64_t at) HWY_ATTR { store(any, f(any, at), to + at); };
+  for_lanes_from<hn::MaxLanes(Floats())>(i, n, single);
+}
+
+// kSums sums over i at once: add(d, i, sums) adds to the vectors sums[0 ... kSums - 1]. The order
+// depends on n and the vector's width only.
+template <size_t kSums, class Add>
+HWY_INLINE std::array<float, kSums> sum_lanes(int64_t n, Add add) {
+  constexpr size_t kParts = kSums == 1 ? 4 : 2;  // chains of additions that do not wait for another
+  const Floats d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  FloatVec parts[kParts][kSums];
+  for (auto& part : parts) std::fill_n(part, kSums, hn::Zero(d));
+  int64_t i = 0;
+  for (; i + static_cast<int64_t>(kParts) * step <= n;) {
+    for (size_t p = 0; p < kParts; ++p, i += step) add(d, i, parts[p]);
   }
-  for (; i + step <= n; i += step) a = hn::Add(a, value(d, i));
-  float total = hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
-  const hn::CappedTag<float, 1> one;
-  for (; i < n; ++i) total += hn::GetLane(value(one, i));
-  return total;
+  for (; i + step <= n; i += step) add(d, i, parts[0]);
+  std::array<float, kSums> totals;
+  for (size_t s = 0; s < kSums; ++s) {
+    for (size_t p = 1; p < kParts; ++p) parts[0][s] = hn::Add(parts[0][s], parts[p][s]);
+    totals[s] = hn::GetLane(hn::SumOfLanes(d, parts[0][s]));
+  }
+  auto rest = [&](auto any, int64_t at) HWY_ATTR {
+    hn::Vec<decltype(any)> sums[kSums];
+    std::fill_n(sums, kSums, hn::Zero(any));
+    add(any, at, sums);
+    for (size_t s = 0; s < kSums; ++s) totals[s] += hn::GetLane(hn::SumOfLanes(any, sums[s]));
+  };
+  for_lanes_from<hn::MaxLanes(Floats())>(i, n, rest);
+  return totals;
 }
 
 }  // namespace centavo::cpu::HWY_NAMESPACE

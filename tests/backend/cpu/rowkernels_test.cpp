@@ -1,0 +1,177 @@
+// The kernels that are bound by memory, each by itself: at every level, with one thread and with
+// two, on odd sizes, in place where that is allowed.
+#include "kernel_runner.h"
+
+#include "centavo/ops/registry.h"
+
+namespace centavo::cpu {
+namespace {
+
+constexpr DType kFloat = DType::kF32, kHalf = DType::kBF16;
+
+CaseInput input(DType dtype, Shape shape, double low = -1, double high = 1) {
+  return {{dtype, std::move(shape)}, low, high};
+}
+
+// Runs the kernel at every level with one and two threads: close to the oracle, the same bits each
+// time, and the same bits for any number of threads in outputs below `row_outputs`.
+void check(const Op& op, const Case& what, const std::vector<Array>& values, double tolerance,
+           size_t row_outputs, const std::vector<int>& over = {}) {
+  const std::vector<Array> expected = expected_of(op, what, values);
+  for (CpuLevel level : all_levels()) {
+    SCOPED_TRACE(fmt::format("{} {} {}", op.name, what.label, name_of(level)));
+    const Outcome one = run_kernel(op, what, values, {1, level});
+    expect_close(expected, one.values, tolerance);
+    const Outcome two = run_kernel(op, what, values, {2, level}, over);
+    expect_close(expected, two.values, tolerance);
+    const Outcome again = run_kernel(op, what, values, {2, level});
+    for (size_t o = 0; o < one.bytes.size(); ++o) {
+      EXPECT_EQ(two.bytes[o], again.bytes[o]) << "output " << o;
+      EXPECT_TRUE(o >= row_outputs || one.bytes[o] == two.bytes[o]) << "output " << o;
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// Rows x widths: around the widths of vectors, and enough for two threads.
+const std::vector<std::pair<int64_t, int64_t>> kSizes = {
+    {1, 1}, {5, 3}, {2, 17}, {7, 31}, {3, 197}, {193, 197}, {41, 1000}, {9, 4099}};
+
+Case layer_norm_case(DType x, DType weight, int64_t rows, int64_t width) {
+  return {fmt::format("{}x{} {} {}", rows, width, name_of(x), name_of(weight)),
+          {input(x, {rows, width}, -2, 3), input(weight, {width}), input(weight, {width})},
+          Attrs().set("eps", 1e-6)};
+}
+
+TEST(LayerNorm, MatchesTheOracle) {
+  uint64_t seed = 1;
+  for (DType x : {kFloat, kHalf}) {
+    for (DType weight : {kFloat, kHalf}) {
+      for (auto [rows, width] : kSizes) {
+        const Case what = layer_norm_case(x, weight, rows, width);
+        check(op_layer_norm, what, draw_inputs(what, seed++), 3e-6, 3);
+      }
+    }
+  }
+}
+
+TEST(LayerNorm, GradientMatchesTheOracle) {
+  uint64_t seed = 100;
+  for (DType x : {kFloat, kHalf}) {
+    for (DType weight : {kFloat, kHalf}) {
+      for (auto [rows, width] : kSizes) {
+        const Case what{
+            fmt::format("{}x{} {} {}", rows, width, name_of(x), name_of(weight)),
+            {input(x, {rows, width}), input(weight, {width}), input(kFloat, {rows}, -0.2, 0.2),
+             input(kFloat, {rows}, 0.5, 2), input(x, {rows, width})}};
+        check(op_layer_norm_grad, what, draw_inputs(what, seed++), 3e-6, 1);
+      }
+    }
+  }
+}
+
+// A mean far from zero must not swallow the variance, nor large values overflow.
+TEST(LayerNorm, KeepsItsAccuracyFarFromZero) {
+  const Case what = layer_norm_case(kFloat, kFloat, 5, 771);
+  for (auto [scale, offset] : {std::pair{1.0, 1e4}, {1e15, 0.0}, {1e-12, 0.0}}) {
+    std::vector<Array> values = draw_inputs(what, 7);
+    for (double& x : values[0].reals) x = static_cast<float>(x * scale + offset);
+    const std::vector<Array> expected = expected_of(op_layer_norm, what, values);
+    for (CpuLevel level : all_levels()) {
+      SCOPED_TRACE(fmt::format("{} + {} {}", scale, offset, name_of(level)));
+      // The mean is a float: an ulp of 1e4 is 1e-3.
+      expect_close(expected, run_kernel(op_layer_norm, what, values, {1, level}).values,
+                   offset > 0 ? 2e-3 : 3e-6);
+    }
+  }
+}
+
+TEST(LayerNorm, PassesNotANumberOn) {
+  const Case what = layer_norm_case(kHalf, kFloat, 3, 50);
+  std::vector<Array> values = draw_inputs(what, 8);
+  values[0].reals[70] = std::nan("");
+  for (CpuLevel level : all_levels()) {
+    const Outcome out = run_kernel(op_layer_norm, what, values, {1, level});
+    for (int64_t i = 0; i < 150; ++i)
+      EXPECT_EQ(std::isnan(out.values[0].number(i)), i / 50 == 1) << name_of(level) << " " << i;
+  }
+}
+
+// -- updates
+
+struct Dtypes {
+  DType parameter, gradient;
+};
+constexpr Dtypes kUpdates[] = {{kFloat, kFloat}, {kFloat, kHalf}, {kHalf, kHalf}, {kHalf, kFloat}};
+
+TEST(Updates, AdamMatchesTheOracleAndRunsInPlace) {
+  uint64_t seed = 200;
+  for (auto [p, g] : kUpdates) {
+    for (int64_t n : {1, 17, 197, 40001}) {
+      for (double decay : {0.0, 0.1}) {
+        for (bool decoupled : {false, true}) {
+          const Case what{fmt::format("{} {} {} decay {}{}", n, name_of(p), name_of(g), decay,
+                                      decoupled ? " decoupled" : ""),
+                          {input(p, {n}), input(g, {n}), input(p, {n}), input(p, {n}, 0, 1),
+                           input(kFloat, {3}, 0.01, 0.2)},
+                          Attrs()
+                              .set("beta1", 0.9)
+                              .set("beta2", 0.999)
+                              .set("eps", 1e-8)
+                              .set("weight_decay", decay)
+                              .set("decoupled", decoupled)};
+          check(op_adam_update, what, draw_inputs(what, seed++), 1e-6, 3, {0, 2, 3});
+        }
+      }
+    }
+  }
+}
+
+TEST(Updates, SgdMatchesTheOracleAndRunsInPlace) {
+  uint64_t seed = 300;
+  for (auto [p, g] : kUpdates) {
+    for (int64_t n : {1, 17, 197, 40001}) {
+      for (double momentum : {0.0, 0.9}) {
+        for (bool nesterov : {false, true}) {
+          Case what{fmt::format("{} {} {} momentum {}", n, name_of(p), name_of(g), momentum),
+                    {input(p, {n}), input(g, {n})},
+                    Attrs()
+                        .set("momentum", momentum)
+                        .set("dampening", nesterov ? 0.0 : 0.1)
+                        .set("weight_decay", 0.1)
+                        .set("nesterov", nesterov)};
+          std::vector<int> over = {0};
+          if (momentum != 0) {
+            what.inputs.push_back(input(p, {n}));
+            over.push_back(2);
+          }
+          what.inputs.push_back(input(kFloat, {1}, 0.01, 0.2));
+          check(op_sgd_update, what, draw_inputs(what, seed++), 1e-6, 2, over);
+        }
+      }
+    }
+  }
+}
+
+// Without decay, an infinite parameter stays what it is.
+TEST(Updates, NoDecayReadsNoParameter) {
+  Case what{"infinite",
+            {input(kFloat, {5}), input(kFloat, {5}), input(kFloat, {5}), input(kFloat, {5}, 0, 1),
+             input(kFloat, {3}, 0.01, 0.2)},
+            Attrs()
+                .set("beta1", 0.9)
+                .set("beta2", 0.999)
+                .set("eps", 1e-8)
+                .set("weight_decay", 0.0)
+                .set("decoupled", false)};
+  std::vector<Array> values = draw_inputs(what, 9);
+  values[0].reals[3] = std::numeric_limits<double>::infinity();
+  for (CpuLevel level : all_levels()) {
+    const Outcome out = run_kernel(op_adam_update, what, values, {1, level});
+    EXPECT_TRUE(std::isinf(out.values[0].number(3))) << name_of(level);
+    EXPECT_TRUE(std::isfinite(out.values[1].number(3))) << name_of(level);
+  }
+}
+
+}  // namespace
+}  // namespace centavo::cpu
