@@ -185,6 +185,12 @@ TEST(Train, ModelsThatDoNotFitAreNamed) {
   expect_failure("train --model vit_tiny_patch16_224 --num-heads 7 --dataset fake", 1, "7 heads");
 }
 
+TEST(Train, WhatTheMachineCannotDoIsNamed) {
+  expect_failure("bench --model mlp --hidden 8 --threads 100000 --steps 1", 1, "100000 threads");
+  expect_failure("bench " + kSmall + "--img-size 224 --in-chans 3 --batch-size 1000000 --steps 1",
+                 1, "use a smaller batch");
+}
+
 TEST(Train, AnExplodingLossIsNamedWithItsStep) {
   TempDir dir;
   write_idx(dir / "", 40, [](int i) { return i % 3; });

@@ -11,6 +11,12 @@ std::vector<std::string> device_names() {
 }
 
 Device open_device(const std::string& name, const DeviceOptions& options) {
+  constexpr int kMostThreads = 1024;  // OpenMP keeps a team's threads on the stack
+  if (options.threads > kMostThreads) {
+    throw Error("device",
+                "{} threads are more than the {} that a team may have; 0 takes every core",
+                options.threads, kMostThreads);
+  }
   if (options.threads < 0)
     throw Error("device", "threads must be positive, got {}", options.threads);
   if (name == "cpu") return make_cpu_backend(options);

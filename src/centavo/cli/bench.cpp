@@ -157,9 +157,10 @@ int run_command(const BenchFlags& f) {
   Device device = f.device.open();
   std::unique_ptr<Model> model = f.model.make(data.get());
   std::unique_ptr<Optimizer> optimizer = f.optimizer.make();
+  TrainStep step(*model, *optimizer, {precision_from_name(f.precision), 0, f.seed, device});
+  step.executable(f.options.batch_size);  // fails before anything is loaded
   data::Loader loader(data,
                       {.batch_size = f.options.batch_size, .workers = f.workers, .seed = f.seed});
-  TrainStep step(*model, *optimizer, {precision_from_name(f.precision), 0, f.seed, device});
   BenchOptions options = f.options;
   options.lr = f.optimizer.resolved().lr;
   BenchResult result = run_bench(step, loader, options);

@@ -9,6 +9,7 @@
 #include "centavo/backend/cpu/regular_dots.h"
 #include "centavo/backend/cpu/tape/ops.h"
 #include "centavo/base/log.h"
+#include "centavo/base/text.h"
 #include "centavo/base/timer.h"
 #include "centavo/ir/op.h"
 #include "centavo/ops/movement.h"
@@ -215,6 +216,12 @@ std::unique_ptr<Executable> compile_executable(const Graph& graph, const KernelC
   options.backend_passes = {{"regular_dots", regular_dots}, {"fuse", fuse}};
   auto executable =
       std::make_unique<CpuExecutable>(run_pipeline(graph, options), context, std::move(worker));
+  const auto needed = executable->info().planned_bytes();
+  if (needed > physical_memory()) {
+    throw Error("memory", "a run needs {} and this machine has {}; use a smaller batch or model",
+                human_bytes(static_cast<double>(needed)),
+                human_bytes(static_cast<double>(physical_memory())));
+  }
   executable->info().compile_seconds = timer.seconds();
   return executable;
 }

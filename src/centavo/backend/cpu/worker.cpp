@@ -6,6 +6,7 @@
 #include <omp.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "centavo/base/text.h"
 
@@ -91,6 +92,10 @@ int usable_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int64_t physical_memory() {
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
 std::string processor_name() {

@@ -39,6 +39,8 @@ class Worker {
 int team_size(int wanted);
 // Cores that this process may run on.
 int usable_cores();
+// Bytes of memory that the machine has.
+int64_t physical_memory();
 // The processor's name as the system has it.
 std::string processor_name();
 
