@@ -28,7 +28,6 @@ void fill_summaries(BenchResult& result, const std::vector<StepTimes>& times) {
 
 BenchResult run_bench(TrainStep& step, data::Loader& loader, const BenchOptions& options) {
   BenchResult result;
-  const int64_t compiled_before = counter("Compile"), hits_before = counter("CachedCompile");
   Executable& executable = step.executable(options.batch_size);
   result.compile_seconds = executable.info().compile_seconds;
 
@@ -73,8 +72,8 @@ BenchResult run_bench(TrainStep& step, data::Loader& loader, const BenchOptions&
     result.tflops = step.matrix_flops(options.batch_size) / result.step.median / 1e12;
   }
   if (options.profile) result.profile = executable.profile();
-  result.compiles = counter("Compile") - compiled_before;
-  result.cache_hits = counter("CachedCompile") - hits_before;
+  result.compiles = counter("Compile");
+  result.cache_hits = counter("CachedCompile");
   result.peak_memory_mib = peak_memory_mib();
   result.planned_memory_mib = static_cast<double>(executable.info().planned_bytes()) / (1 << 20);
   return result;

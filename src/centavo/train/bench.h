@@ -28,7 +28,7 @@ struct BenchResult {
   Summary step, data_wait, host, device;
   double samples_per_second = 0, tflops = 0;
   double compile_seconds = 0;
-  int64_t compiles = 0, cache_hits = 0;
+  int64_t compiles = 0, cache_hits = 0;  // of this process so far
   double peak_memory_mib = 0, planned_memory_mib = 0;
   std::vector<double> losses;          // of the measured steps
   std::vector<KernelProfile> profile;  // when asked for
