@@ -5,6 +5,7 @@
 #include <random>
 #include <zlib.h>
 
+#include "tests/memory_file.h"
 #include "tests/temp_dir.h"
 
 #include "centavo/base/philox.h"
@@ -167,13 +168,14 @@ TEST_F(Idx, AnyCutIsAnError) {
   put_gzipped(dir_ / "whole.gz", images_);
   std::ifstream in(dir_ / "whole.gz", std::ios::binary);
   const std::string zipped{std::istreambuf_iterator<char>(in), {}};
+  MemoryFile cut;
   for (const std::string& whole : {images_, zipped}) {
     for (size_t n = 0; n < whole.size(); ++n) {
-      put(dir_ / "cut", std::string_view(whole).substr(0, n));
-      EXPECT_THROW(read_idx(dir_ / "cut"), Error) << n << " of " << whole.size();
+      cut.put(std::string_view(whole).substr(0, n));
+      EXPECT_THROW(read_idx(cut.path()), Error) << n << " of " << whole.size();
     }
-    put(dir_ / "cut", whole);
-    EXPECT_EQ(read_idx(dir_ / "cut").values, pixels_);
+    cut.put(whole);
+    EXPECT_EQ(read_idx(cut.path()).values, pixels_);
   }
 }
 
@@ -181,14 +183,15 @@ TEST_F(Idx, FlippedBytesNeverCrash) {
   put_gzipped(dir_ / "whole.gz", images_);
   std::ifstream in(dir_ / "whole.gz", std::ios::binary);
   const std::string zipped{std::istreambuf_iterator<char>(in), {}};
+  MemoryFile file;
   Philox rng(9);
   for (int i = 0; i < 2000; ++i) {
     std::string damaged = i % 2 == 0 ? images_ : zipped;
     // Mostly in the header, where it matters.
     damaged[rng.next_below(i % 4 < 2 ? 16 : damaged.size())] = static_cast<char>(rng.next_u32());
-    put(dir_ / "damaged", damaged);
+    file.put(damaged);
     try {
-      const IdxArray array = read_idx(dir_ / "damaged");
+      const IdxArray array = read_idx(file.path());
       int64_t count = 1;
       for (int64_t d : array.dims) count *= d;
       ASSERT_EQ(static_cast<size_t>(count), array.values.size());

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 
+#include "tests/memory_file.h"
 #include "tests/temp_dir.h"
 
 #include "centavo/base/philox.h"
@@ -166,9 +167,10 @@ TEST(Safetensors, AnyCutIsAnError) {
   const Owned owned = random_tensors(4);
   write_safetensors(dir / "w", owned.tensors);
   const std::string whole = content(dir / "w");
+  MemoryFile cut;
   for (size_t n = 0; n < whole.size(); ++n) {
-    put(dir / "cut", std::string_view(whole).substr(0, n));
-    EXPECT_THROW(SafetensorsFile(dir / "cut"), Error) << n;
+    cut.put(std::string_view(whole).substr(0, n));
+    EXPECT_THROW(SafetensorsFile(cut.path()), Error) << n;
   }
 }
 
@@ -177,13 +179,14 @@ TEST(Safetensors, FlippedBytesNeverCrash) {
   const Owned owned = random_tensors(5);
   write_safetensors(dir / "w", owned.tensors);
   const std::string whole = content(dir / "w");
+  MemoryFile file;
   Philox rng(6);
   for (int i = 0; i < 3000; ++i) {
     std::string damaged = whole;
     for (uint64_t flips = 1 + rng.next_below(3); flips > 0; --flips)
       damaged[rng.next_below(damaged.size())] = static_cast<char>(rng.next_u32());
-    put(dir / "damaged", damaged);
-    read_or_error(dir / "damaged");
+    file.put(damaged);
+    read_or_error(file.path());
   }
 }
 

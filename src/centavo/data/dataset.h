@@ -2,12 +2,12 @@
 // batching here.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "centavo/base/shape.h"
@@ -46,6 +46,22 @@ class Dataset {
 
 enum class Split { kTrain, kEval };
 
+enum class Interpolation { kBilinear, kBicubic, kRandom };
+
+// How training images are varied; timm's names and defaults.
+struct Augmentation {
+  std::pair<double, double> scale{0.08, 1.0};  // of the random-resized crop: share of the area
+  std::pair<double, double> ratio{3.0 / 4, 4.0 / 3};  // and width over height
+  Interpolation interpolation = Interpolation::kRandom;
+  double hflip = 0.5, vflip = 0;  // probabilities
+  double color_jitter =
+      0.4;  // brightness, contrast and saturation within 1 -+ this; not with auto_augment
+  std::string auto_augment;      // --aa, e.g. "rand-m9-mstd0.5-inc1"; empty: none
+  double reprob = 0;             // probability of random erasing
+  std::string remode = "pixel";  // const, rand or pixel
+  int64_t recount = 1;           // most rectangles erased
+};
+
 struct DatasetOptions {
   Split split = Split::kTrain;
   // The wanted image; each left out means the data's own (fake: 3x224x224).
@@ -54,6 +70,12 @@ struct DatasetOptions {
   std::optional<int64_t> num_classes;
   // Samples `fake` has; left out: 1,000,000 to train on, 10,000 to evaluate on.
   std::optional<int64_t> length;
+  // Augmentation of training images; left out: none.
+  std::optional<Augmentation> augment;
+  // Images not augmented are resized until the shorter side is the wanted one over crop_pct and cut
+  // to their middle. Left out: 0.875, except that an image of the wanted size is not touched.
+  std::optional<double> crop_pct;
+  Interpolation interpolation = Interpolation::kBicubic;  // of that resizing
   // Pixels in [0, 1] become (x - mean) / stddev, channel by channel; one value stands for all
   // channels. Left out: 0.5 and 0.5 for idx.
   std::vector<float> mean, stddev;

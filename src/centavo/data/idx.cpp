@@ -136,12 +136,12 @@ class IdxDataset : public Dataset {
   int64_t num_classes() const override { return num_classes_; }
 
   void get(const SampleKey& key, void* input, int32_t* target) const override {
-    const size_t pixels = static_cast<size_t>(images_.dims[1] * images_.dims[2]);
-    const size_t index = static_cast<size_t>(key.index);
-    const std::span image(images_.values.data() + index * pixels, pixels);
-    for (int64_t c = 0; c < input_type_.shape[0];
-         ++c)  // a model of more channels sees grey in each
-      (*normalizer_)(image, c, static_cast<float*>(input) + static_cast<size_t>(c) * pixels);
+    Image image(images_.dims[1], images_.dims[2], 1);
+    const auto index = static_cast<size_t>(key.index);
+    std::copy_n(images_.values.data() + index * image.pixels.size(), image.pixels.size(),
+                image.pixels.data());
+    (*normalizer_)(with_channels(std::move(image), input_type_.shape[0]),
+                   static_cast<float*>(input));
     *target = labels_.values[index];
   }
 

@@ -23,15 +23,20 @@ Normalizer::Normalizer(int64_t channels, std::span<const float> mean, std::span<
   for (int64_t c = 0; c < channels; ++c) {
     const float m = value_for(mean, c, channels, "mean");
     const float s = value_for(stddev, c, channels, "std");
+    mean_.push_back(m);
     if (!(s > 0)) throw Error("dataset", "std {} is not positive", s);
     auto& table = tables_[static_cast<size_t>(c)];
     for (size_t x = 0; x < table.size(); ++x) table[x] = (static_cast<float>(x) / 255 - m) / s;
   }
 }
 
-void Normalizer::operator()(std::span<const uint8_t> pixels, int64_t channel, float* out) const {
-  const auto& table = tables_[static_cast<size_t>(channel)];
-  for (size_t i = 0; i < pixels.size(); ++i) out[i] = table[pixels[i]];
+void Normalizer::operator()(const Image& image, float* out) const {
+  const size_t channels = tables_.size(), pixels = image.pixels.size() / channels;
+  CENTAVO_CHECK(static_cast<size_t>(image.channels) == channels);
+  for (size_t c = 0; c < channels; ++c, out += pixels) {
+    const uint8_t* p = image.pixels.data() + c;
+    for (size_t i = 0; i < pixels; ++i, p += channels) out[i] = tables_[c][*p];
+  }
 }
 
 }  // namespace centavo::data

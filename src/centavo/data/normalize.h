@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "centavo/data/image.h"
+
 namespace centavo::data {
 
 class Normalizer {
@@ -15,10 +17,12 @@ class Normalizer {
   // another count, or on a deviation that is not positive.
   Normalizer(int64_t channels, std::span<const float> mean, std::span<const float> stddev);
 
-  // Converts one plane of channel `channel`.
-  void operator()(std::span<const uint8_t> pixels, int64_t channel, float* out) const;
+  // From [H,W,C] to [C,H,W].
+  void operator()(const Image& image, float* out) const;
+  float mean(int64_t channel) const { return mean_[static_cast<size_t>(channel)]; }
 
  private:
+  std::vector<float> mean_;
   std::vector<std::array<float, 256>> tables_;
 };
 
