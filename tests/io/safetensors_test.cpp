@@ -1,6 +1,7 @@
 // safetensors: what is written reads back; whatever is damaged is an Error and never a crash.
 #include "centavo/io/safetensors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -74,8 +75,7 @@ TEST(Safetensors, RoundTrip) {
   for (const NamedTensor& expected : owned.tensors) {
     const NamedTensor& actual = file.at(expected.name);
     EXPECT_EQ(actual.type, expected.type);
-    EXPECT_EQ(std::memcmp(actual.data, expected.data, static_cast<size_t>(expected.type.bytes())),
-              0)
+    EXPECT_TRUE(std::equal(expected.data, expected.data + expected.type.bytes(), actual.data))
         << expected.name;
   }
   EXPECT_EQ(reinterpret_cast<uintptr_t>(file.tensors().front().data) % 64, 0u);
