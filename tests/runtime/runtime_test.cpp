@@ -1,6 +1,7 @@
 // Recording, eval, compiled functions, donation, caching and errors, on the CPU backend.
 #include "centavo/runtime/runtime.h"
 
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,6 +93,27 @@ TEST(Compile, SwappedDonation) {
   }
   EXPECT_EQ(item(a), 2);
   EXPECT_EQ(item(b), 3);
+}
+
+// A run's inputs are let go when it has finished, however many runs depend on each other.
+TEST(Compile, ManyStepsKeepNoMemory) {
+  CompiledFunction step = compile(
+      [](const std::vector<Tensor>& in) -> std::vector<Tensor> { return {in[0] + sum(in[1])}; },
+      {.donate = {{0, 0}}});
+  auto resident = [] {
+    long pages = 0, total = 0;
+    std::ifstream("/proc/self/statm") >> total >> pages;
+    return pages * 4096L;
+  };
+  Tensor state = from_vector<float>({1}, {0});
+  const std::vector<float> big(1 << 20, 1.0f);
+  long before = 0;
+  for (int i = 0; i < 60; ++i) {
+    state = step({state, from_vector<float>({1 << 20}, big)})[0];
+    item(state + 0.0);
+    if (i == 10) before = resident();
+  }
+  EXPECT_LT(resident() - before, 40L << 20);  // kept inputs would be 196 MiB
 }
 
 TEST(Grad, ThroughSharedValues) {

@@ -84,11 +84,16 @@ class CpuExecutable : public Executable {
                                    ? bound->inputs[static_cast<size_t>(alias)]
                                    : std::make_shared<Storage>(graph_.outputs[o].type().bytes()));
     }
-    Completion done = worker_->submit([this, bound] { execute(*bound); });
+    // A completion lives as long as any output and would keep the job's memory, and through `after`
+    // that of every earlier run: so the job gives up its binding when it ends.
+    const std::vector<std::shared_ptr<Storage>> storages = bound->outputs;
+    Completion done = worker_->submit([this, bound] {
+      Binding mine = std::move(*bound);
+      execute(mine);
+    });
     std::vector<BufferPtr> outputs;
     for (size_t o = 0; o < graph_.outputs.size(); ++o) {
-      outputs.push_back(
-          std::make_shared<HostBuffer>(graph_.outputs[o].type(), bound->outputs[o], done));
+      outputs.push_back(std::make_shared<HostBuffer>(graph_.outputs[o].type(), storages[o], done));
     }
     return outputs;
   }
