@@ -2,13 +2,14 @@
 // instructions, one and two threads, into poisoned memory.
 #include "centavo/backend/cpu/fuse.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 
 #include "centavo/backend/backend.h"
-#include "centavo/backend/cpu/kernels/fusion.h"
+#include "centavo/backend/cpu/kernel.h"
 #include "centavo/backend/reference/reference_backend.h"
 #include "centavo/base/philox.h"
 #include "centavo/ops/ops.h"
@@ -51,7 +52,7 @@ std::vector<Array> run_nodes(const Graph& graph, const std::vector<Array>& input
     if (node->op == &op_fusion) {
       std::vector<std::byte*> to;
       for (Bytes& result : results) to.push_back(result.data());
-      make_fusion_at(*node, {.threads = threads}, level)({from, to});
+      find_kernel(op_fusion)(*node, {.threads = threads, .level = level})({from, to});
     } else {
       std::vector<Array> made = node->op->eval(arrays, *node);
       for (size_t o = 0; o < made.size(); ++o) made[o].to_bytes(results[o].data());
@@ -275,6 +276,47 @@ class Program {
     }
   }
 
+  // A product in fp32 or bf16, of factors that bf16 holds exactly when it is bf16. Often with a
+  // bias and column sums.
+  std::optional<Tensor> product() {
+    constexpr int64_t kColumns[] = {1, 5, 16, 99, 200};
+    const int64_t columns = kColumns[rng_.next_below(std::size(kColumns))];
+    const bool small = rng_.next_below(2) == 0;
+    Tensor x = pick_float();
+    if (small) {
+      auto fits = [](const Tensor& t) { return t.dtype() == DType::kBF16 && t.rank() > 1; };
+      auto at = std::find_if(inputs_.begin(), inputs_.end(), fits);
+      if (at == inputs_.end()) return {};
+      x = *at;
+    }
+    if (x.rank() < 2) return {};
+    const int64_t depth = x.dim(-1), rows = x.shape().elements() / depth;
+    if (rows * columns > 60'000 || rows * columns * depth > 20'000'000) return {};
+    const bool transposed = rng_.next_below(2) == 0;
+    Tensor w =
+        make_input({DType::kF32, transposed ? Shape{columns, depth} : Shape{depth, columns}});
+    Array values = random_array({DType::kBF16, w.shape()}, rng_);
+    values.type = w.type();
+    inputs_.push_back(w);
+    arrays_.push_back(values);
+    DotDims dims{{}, {}, {x.rank() - 1}, {transposed ? 1 : 0}};
+    Tensor y = small ? dot_general(x, convert(w, DType::kBF16), dims, DType::kF32)
+                     : dot_general(x, w, dims);
+    y = y * (1 / std::sqrt(static_cast<double>(depth)));
+    if (rng_.next_below(2) == 0) {
+      Tensor bias = make_input({DType::kF32, {columns}});
+      inputs_.push_back(bias);
+      arrays_.push_back(random_array(bias.type(), rng_));
+      y = y + bias;
+    }
+    if (rng_.next_below(2) == 0) floats_.push_back(y);
+    if (rng_.next_below(2) == 0) y = gelu(y);
+    std::vector<int64_t> leading;
+    for (int64_t d = 0; d + 1 < y.rank(); ++d) leading.push_back(d);
+    if (rng_.next_below(2) == 0) floats_.push_back(mean(y, leading));
+    return y;
+  }
+
   std::optional<Tensor> moved() {
     Tensor x = pick_float();
     if (x.rank() < 2) return {};
@@ -314,7 +356,7 @@ class Program {
 
   void step() {
     std::optional<Tensor> made;
-    switch (rng_.next_below(12)) {
+    switch (rng_.next_below(14)) {
       case 0:
       case 1:
       case 2:
@@ -335,6 +377,10 @@ class Program {
         break;
       case 10:
         made = moved();
+        break;
+      case 11:
+      case 12:
+        made = product();
         break;
       default:
         return integers();

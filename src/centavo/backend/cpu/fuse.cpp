@@ -31,7 +31,9 @@ struct Recipe {
   std::vector<Tensor> results;    // of the graph
   std::vector<Tensor> outputs;    // of the body, one for each result
   Loop loop;
-  bool reduces = false;
+  bool reduces = false, multiplies = false;
+
+  const char* kind() const { return multiplies ? "dot" : reduces ? "reduce" : "loop"; }
 };
 
 class Fuser {
@@ -111,7 +113,7 @@ class Fuser {
   void decide(int unit) {
     const Node& first = node(unit);
     const int group = groups_.of(unit);
-    if (group >= 0) {
+    if (group >= 0 && !is_plain_dot(unit)) {
       make_recipe(groups_.all()[static_cast<size_t>(group)].loop, members_of(unit), group);
     } else if (needed_[static_cast<size_t>(unit)] && is_free(first) && first.op != &op_reshape &&
                !find_kernel(*first.op)) {
@@ -119,6 +121,13 @@ class Fuser {
     } else if (needed_[static_cast<size_t>(unit)]) {
       for (const Tensor& input : first.inputs) needed_[id(input)] = true;
     }
+  }
+
+  // A product of values as they are, with nothing after it.
+  bool is_plain_dot(int unit) const {
+    const Node& n = node(unit);
+    return n.op == &op_dot_general && members_of(unit).size() == 1 && !is_folded(n.inputs[0]) &&
+           !is_folded(n.inputs[1]);
   }
 
   static constexpr int kAlone = -2;  // in place of a group: a free node that must be in memory
@@ -159,6 +168,7 @@ class Fuser {
       if (b.original.same_as(t)) return b.copy;
     }
     recipe.reduces |= t.node()->op == &op_reduce;
+    recipe.multiplies |= t.node()->op == &op_dot_general;
     // A reduction reads the loop's elements, everything else as many values as it makes.
     return remember(t, {}, compute(t, identity(t), group, recipe));
   }
@@ -167,6 +177,10 @@ class Fuser {
     const Node& n = *t.node();
     std::vector<Tensor> inputs;
     for (const Tensor& input : n.inputs) {
+      if (n.op == &op_dot_general) {
+        inputs.push_back(build_factor(input, recipe));
+        continue;
+      }
       Access inner = access;
       if (n.op == &op_rng_bit_generator)
         inner = {};
@@ -178,6 +192,22 @@ class Fuser {
     }
     NameScope scope(n.scope);
     return record1(*n.op, std::move(inputs), n.attrs, n.loc);
+  }
+
+  // A product rounds its factors itself: of one that is rounded for it, the original.
+  Tensor build_factor(const Tensor& t, Recipe& recipe) {
+    const Node& n = *t.node();
+    if (!is_folded(t)) return take_in(t, recipe);
+    Tensor inner =
+        n.op == &op_convert ? take_in(n.inputs[0], recipe) : build_factor(n.inputs[0], recipe);
+    return record1(*n.op, {inner}, n.attrs, n.loc);
+  }
+  bool is_folded(const Tensor& t) const {
+    const Node& n = *t.node();
+    if (n.op == &op_reshape) return is_folded(n.inputs[0]);
+    if (n.op != &op_convert || t.dtype() != DType::kBF16 || n.inputs[0].dtype() != DType::kF32)
+      return false;
+    return n.inputs[0].node()->op == &op_input || (users_[id(t)].size() == 1 && !returned_[id(t)]);
   }
 
   Tensor take_in(const Tensor& t, Recipe& recipe) {
@@ -198,8 +228,8 @@ class Fuser {
   bool is_copied(const Tensor& t, const Access& access, const Loop& loop) const {
     const Node& n = *t.node();
     if (is_free(n)) return !is_view(n) || through_view(n, access).has_value();
-    const bool may =
-        groups_.of(n.id) >= 0 && n.op != &op_reduce && groups_.level(n.id) != Level::kEnd;
+    const bool may = groups_.of(n.id) >= 0 && n.op != &op_reduce && n.op != &op_dot_general &&
+                     groups_.level(n.id) != Level::kEnd;
     if (!may) return false;
     if (access.is_constant()) return true;  // once for the whole loop
     if (!is_cheap(n.op)) return false;
@@ -246,7 +276,8 @@ class Fuser {
         const Recipe& recipe = recipes_[static_cast<size_t>(made)];
         std::vector<Tensor> values = record_fusion(recipe, map_all(recipe.arguments), n.loc);
         for (size_t i = 0; i < values.size(); ++i) replaced[id(recipe.results[i])] = {values[i]};
-      } else if (needed_[static_cast<size_t>(unit)] && groups_.of(unit) < 0) {
+      } else if (needed_[static_cast<size_t>(unit)] &&
+                 (groups_.of(unit) < 0 || is_plain_dot(unit))) {
         replaced[static_cast<size_t>(unit)] = record(*n.op, map_all(n.inputs), n.attrs, n.loc);
       }
     }
@@ -258,7 +289,7 @@ class Fuser {
   static std::vector<Tensor> record_fusion(const Recipe& recipe, std::vector<Tensor> arguments,
                                            const Loc& loc) {
     Attrs attrs;
-    attrs.set("kind", recipe.reduces ? "reduce" : "loop")
+    attrs.set("kind", recipe.kind())
         .set("elements", recipe.loop.elements)
         .set("row_length", recipe.loop.row_length)
         .set("body", std::make_shared<const Graph>(build_graph(recipe.inputs, recipe.outputs)));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "centavo/backend/cpu/kernels/dot_general.h"
 #include "centavo/backend/cpu/tape/ops.h"
 #include "centavo/ops/registry.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 // Rows that are kept whole in a tile, in elements.
 constexpr int64_t kMaxRow = 4096;
+// Column sums that each thread gathers beside a product.
+constexpr int64_t kMaxColumns = 16384;
 // Registers and streams of one loop are few.
 constexpr size_t kMaxMembers = 96;
 
@@ -65,7 +68,10 @@ Groups::Groups(const Graph& graph)
       level_(graph.nodes.size(), Level::kFull),
       visited_(graph.nodes.size(), 0) {
   for (const auto& node : graph.nodes) {
-    if (runs_on_tape(*node) && !is_free(*node)) add(*node);
+    if (node->op == &op_dot_general)
+      add_dot(*node);
+    else if (runs_on_tape(*node) && !is_view(*node) && !is_free(*node))
+      add(*node);
   }
   join_siblings();
 }
@@ -83,12 +89,22 @@ void Groups::add(const Node& node) {
     add_elementwise(node);
 }
 
+void Groups::add_dot(const Node& node) {
+  const int64_t n = node.types[0].shape.elements();
+  std::optional<DotPlan> plan = n > 0 ? plan_dot(node, 1) : std::nullopt;
+  if (!plan) return;
+  Group& group = groups_[static_cast<size_t>(new_group(node, {n, 0}, Level::kFull))];
+  group.dot = node.id;
+  group.columns = plan->spec.n;
+}
+
 void Groups::add_reduction(const Node& node) {
   const Source source = source_of(node.inputs[0]);
   const int64_t n = elements(node.inputs[0]), row = row_length_of(node);
   const bool along_rows = row > 0 && row <= kMaxRow;
   const int maker = of(source.value.node()->id);
-  const bool may_join = maker >= 0 && groups_[static_cast<size_t>(maker)].loop.elements == n;
+  const bool may_join = maker >= 0 && groups_[static_cast<size_t>(maker)].loop.elements == n &&
+                        !(along_rows && groups_[static_cast<size_t>(maker)].dot >= 0);
   // Complete in each tile if rows allow it, else at the loop's end.
   if (along_rows) {
     const int own = new_group(node, {n, row}, Level::kRow);
@@ -127,6 +143,11 @@ void Groups::add_elementwise(const Node& node) {
     if (loop.elements == n) makers.push_back(maker);
   }
   int own = new_group(node, {n, 0}, Level::kFull);
+  // The latest first: a product's tiles rather than the value they are added to.
+  std::sort(makers.begin(), makers.end(), [&](int a, int b) {
+    return groups_[static_cast<size_t>(a)].members.back() >
+           groups_[static_cast<size_t>(b)].members.back();
+  });
   for (int maker : makers) {
     if (groups_[static_cast<size_t>(maker)].members.empty()) continue;  // merged meanwhile
     if (maker != own && merge(maker, own)) own = maker;
@@ -140,13 +161,31 @@ bool Groups::merge(int a, int b) {
   Loop loop = into.loop;
   if (loop.row_length == 0) loop.row_length = from.loop.row_length;
   if (from.loop.row_length != 0 && from.loop.row_length != loop.row_length) return false;
+  if (into.dot >= 0 && from.dot >= 0) return false;
+  const int64_t columns = std::max(into.columns, from.columns);
+  const bool has_dot = into.dot >= 0 || from.dot >= 0;
+  if (has_dot && (loop.row_length != 0 || !fits_dot(into, columns) || !fits_dot(from, columns)))
+    return false;
   if (!legal(a, b, loop) || has_path_around(a, b)) return false;
   into.loop = loop;
+  into.dot = std::max(into.dot, from.dot);
+  into.columns = columns;
   for (int id : from.members) group_[static_cast<size_t>(id)] = a;
   into.members.insert(into.members.end(), from.members.begin(), from.members.end());
   std::sort(into.members.begin(), into.members.end());
   from.members.clear();
   return true;
+}
+
+// Tiles of a product come in any order: only sums of its whole columns can be gathered from them.
+bool Groups::fits_dot(const Group& group, int64_t columns) const {
+  return std::all_of(group.members.begin(), group.members.end(), [&](int id) {
+    const Node& node = *graph_.nodes[static_cast<size_t>(id)];
+    if (node.op != &op_reduce) return true;
+    const Access access = reduced_access(node.inputs[0].shape(), node.attrs.ints("dims"));
+    const Access wanted{0, {{group.loop.elements / columns, 0}, {columns, 1}}};
+    return columns <= kMaxColumns && access == wanted;
+  });
 }
 
 // Whether a member at level `to` can read `source`, another member, while the loop runs.
@@ -169,6 +208,7 @@ bool Groups::legal(int a, int b, const Loop& loop) const {
         const Source source = source_of(input);
         const int maker = of(source.value.node()->id);
         if (maker != a && maker != b) continue;
+        if (node.op == &op_dot_general) return false;
         if (!link_fits(source, reduces ? Level::kFull : level(id), loop)) return false;
       }
     }
@@ -235,7 +275,7 @@ void Groups::join_siblings() {
         readers.insert(readers.end(), more.begin(), more.end());
       }
       const int group = of(reader.id);
-      if (group < 0 || group == first) continue;
+      if (group < 0 || group == first || groups_[static_cast<size_t>(group)].dot >= 0) continue;
       const int64_t n = groups_[static_cast<size_t>(group)].loop.elements;
       const bool whole = std::any_of(node->types.begin(), node->types.end(),
                                      [&](const auto& type) { return type.shape.elements() == n; });

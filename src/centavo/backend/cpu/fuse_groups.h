@@ -17,6 +17,8 @@ enum class Level : uint8_t { kFull, kRow, kEnd };
 struct Group {
   Loop loop;
   std::vector<int> members;  // node ids, in order
+  int dot = -1;              // the matrix product that the loop takes the tiles of
+  int64_t columns = 0;       // of the product
 };
 
 // Loops read through these rather than have them in memory: splats, iotas, random numbers, and
@@ -40,6 +42,7 @@ class Groups {
 
  private:
   void add(const Node& node);
+  void add_dot(const Node& node);
   void add_elementwise(const Node& node);
   void add_reduction(const Node& node);
   void join_siblings();
@@ -47,6 +50,7 @@ class Groups {
   // Puts b's members into a if the two can be one loop.
   bool merge(int a, int b);
   bool legal(int a, int b, const Loop& loop) const;
+  bool fits_dot(const Group& group, int64_t columns) const;
   bool link_fits(const Source& source, Level to, const Loop& loop) const;
   bool has_path_around(int a, int b) const;
 

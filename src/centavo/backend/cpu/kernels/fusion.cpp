@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <omp.h>
 
+#include "centavo/backend/cpu/kernel.h"
+#include "centavo/backend/cpu/kernels/fused_dot.h"
 #include "centavo/backend/cpu/kernels/scratch.h"
 #include "centavo/backend/cpu/tape/collector.h"
 #include "centavo/backend/cpu/tape/ops.h"
@@ -202,14 +204,11 @@ bool fusion_may_overwrite(const Node& fusion, size_t output, size_t input) {
   return !scattered[static_cast<size_t>(body.inputs[input].node()->id)];
 }
 
-Kernel make_fusion_at(const Node& fusion, const KernelContext& context, CpuLevel level) {
-  auto loop = std::make_shared<FusedLoop>(
-      compile_tape(fusion.attrs.graph("body"), loop_of(fusion), level), context.threads);
-  return [loop](const KernelArgs& args) { loop->run(args); };
-}
-
 Kernel make_fusion(const Node& node, const KernelContext& context) {
-  return make_fusion_at(node, context, cpu_level());
+  if (node.attrs.text("kind") == "dot") return make_fused_dot(node, context);
+  auto loop = std::make_shared<FusedLoop>(
+      compile_tape(node.attrs.graph("body"), loop_of(node), context.level), context.threads);
+  return [loop](const KernelArgs& args) { loop->run(args); };
 }
 
 }  // namespace centavo::cpu

@@ -1,7 +1,6 @@
 // Attributes of fusion nodes, shared by the pass that makes them and the kernel that runs them.
 #pragma once
 
-#include "centavo/backend/cpu/kernel.h"
 #include "centavo/backend/cpu/tape/tape.h"
 #include "centavo/ir/tensor.h"
 
@@ -10,9 +9,6 @@ namespace centavo::cpu {
 // "kind" is "loop" (every output has the loop's elements), "reduce" or "dot"; "body" is what is
 // computed, "elements" and "row_length" are the Loop's.
 Loop loop_of(const Node& fusion);
-
-// The kernel of a fusion, with the instructions of a level.
-Kernel make_fusion_at(const Node& fusion, const KernelContext& context, CpuLevel level);
 
 // Whether `output` may be written over `input`: each element is read before, and by the thread that
 // writes its place.

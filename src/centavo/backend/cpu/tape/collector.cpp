@@ -76,12 +76,14 @@ void Collector::begin(int64_t first) {
   if (keeps_totals()) std::fill_n(totals_, window_, 0.0);
 }
 
-void Collector::flush() {
+void Collector::flush(Range range) {
   gathered_ = 0;
   if (!keeps_totals()) return;
   auto* parts = reinterpret_cast<float*>(parts_);
-  for (int64_t i = 0; i < window_; ++i) totals_[i] += static_cast<double>(parts[i]);
-  std::fill_n(parts, window_, 0.0f);
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    totals_[i] += static_cast<double>(parts[i]);
+    parts[i] = 0;
+  }
 }
 
 void Collector::add(const Collector& other, Range range) {

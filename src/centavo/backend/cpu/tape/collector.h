@@ -28,7 +28,9 @@ class Collector {
     gathered_ += count;
     if (gathered_ >= kTermsInPart * window_) flush();
   }
-  void flush();
+  void flush() { flush({0, window_}); }
+  // For a range of the window only.
+  void flush(Range range);
   // Takes over what `other` has for a range of the window; both are flushed.
   void add(const Collector& other, Range range);
   // Writes that range to its place in the result.

@@ -28,9 +28,10 @@ class Drafter {
     draft_.loop = loop;
     for (const auto& node : body.nodes) {
       draft_.blocks |= node->op == &op_dot_general;
-      follows_rows_.push_back(node->op == &op_reduce && reduces_rows(*node, loop));
+      in_tile_.push_back(node->op == &op_dot_general ||
+                         (node->op == &op_reduce && reduces_rows(*node, loop)));
       for (const Tensor& input : node->inputs) {
-        if (follows_rows_[static_cast<size_t>(input.node()->id)]) follows_rows_.back() = true;
+        if (in_tile_[static_cast<size_t>(input.node()->id)]) in_tile_.back() = true;
       }
     }
   }
@@ -87,9 +88,11 @@ class Drafter {
     ValueId value = emit(output, space, Access::identity(size));
     if (space_of(value) != space) value = spread(value, space);
     // An input that is passed on is read before anything may be written over it.
-    const DraftValue& source_value = draft_.values[static_cast<size_t>(value)];
-    if (source_value.kind == DraftValue::kInput)
-      value = load_step(source_value.input, output.dtype(), space, Access::identity(size));
+    const DraftValue made = draft_.values[static_cast<size_t>(value)];
+    if (made.kind == DraftValue::kInput) {
+      const TensorType& type = body_.inputs[static_cast<size_t>(made.input)].type();
+      value = load_step(made.input, type.dtype, space, Access::identity(size));
+    }
     DraftStep store{DraftStep::kStore};
     store.dtype = output.dtype();
     store.space = space;
@@ -117,8 +120,8 @@ class Drafter {
   // The value of `t` at the elements that `access` visits, one per element of `space`; perhaps in a
   // smaller space when it is the same for many of them.
   ValueId emit(const Tensor& t, Space space, const Access& access) {
-    const bool follows_rows = follows_rows_[static_cast<size_t>(t.node()->id)];
-    if (space != Space::kScalar && access.is_constant() && !follows_rows)
+    const bool in_tile = in_tile_[static_cast<size_t>(t.node()->id)];
+    if (space != Space::kScalar && access.is_constant() && !in_tile)
       return emit(t, Space::kScalar, {access.offset, {}});
     if (space == Space::kFull && draft_.loop.row_length > 0) {
       if (std::optional<Access> rows = per_row(access, draft_.loop.row_length))
@@ -225,10 +228,15 @@ class Drafter {
     return map(verb, operands, *lane_of(node.types[0].dtype));
   }
 
+  // Values of bf16 are kept in fp32 until they are stored; only what is converted to bf16 and right
+  // back is rounded, since that is what it asks for.
   ValueId convert(const Node& node, ValueId value) {
     const DType from = node.inputs[0].dtype(), to = node.types[0].dtype;
-    if (from == DType::kF32 && to == DType::kBF16)
-      return map(Verb::kRoundToBf16, {value}, Lane::kF32);
+    if (from == DType::kBF16 && to == DType::kF32) {
+      const Node* source = node.inputs[0].node().get();
+      while (is_view(*source) && !source->inputs.empty()) source = source->inputs[0].node().get();
+      if (source->op == &op_convert) return map(Verb::kRoundToBf16, {value}, Lane::kF32);
+    }
     if (lane_of(from) == lane_of(to)) return value;
     return map(*verb_of(node), {value}, *lane_of(to));
   }
@@ -251,7 +259,7 @@ class Drafter {
   const Graph& body_;
   Draft draft_;
   std::vector<std::vector<Known>> known_;  // by body node
-  std::vector<bool> follows_rows_;         // by body node: depends on a reduction along rows
+  std::vector<bool> in_tile_;              // by body node: known in a tile only
 };
 
 bool is_map(const DraftStep& step, Verb verb) {
@@ -301,12 +309,6 @@ void simplify_draft(Draft& draft) {
       (void)(join(step, 0, Verb::kMultiplyAdd) || join(step, 1, Verb::kMultiplyAdd));
     } else if (is_map(step, Verb::kSubtract)) {
       (void)(join(step, 0, Verb::kMultiplySubtract) || join(step, 1, Verb::kNegativeMultiplyAdd));
-    } else if (step.kind == DraftStep::kStore && step.dtype == DType::kBF16) {
-      // Storing rounds.
-      DraftStep* round = sole_maker(step.operands[0]);
-      if (!round || !is_map(*round, Verb::kRoundToBf16)) continue;
-      step.operands[0] = round->operands[0];
-      drop(*round);
     }
   }
   std::erase_if(draft.steps, [](const DraftStep& step) {

@@ -39,38 +39,54 @@ int64_t count_of(const Step& step, const Tile& tile) {
 // The digits of a step's number, counting on from `begin`.
 class Odometer {
  public:
-  Odometer(const Access& access, int64_t begin)
-      : digits_(access.digits.data()), outer_(access.digits.size()), element_(access.offset) {
-    if (outer_ == 0) return;
-    inner_ = digits_[--outer_];
-    first_ = begin % inner_.extent;
-    begin /= inner_.extent;
-    for (size_t d = outer_; d-- > 0;) {
-      index_[d] = begin % digits_[d].extent;
-      begin /= digits_[d].extent;
-      element_ += index_[d] * digits_[d].stride;
-    }
-  }
+  Odometer(const Access& access, int64_t begin) : access_(access) { set(begin); }
+
   int64_t element() const { return element_ + first_ * inner_.stride; }
   int64_t stride() const { return inner_.stride; }
   // Steps left before an outer digit changes.
   int64_t left() const { return inner_.extent - first_; }
   void next_run() {
     first_ = 0;
+    count_outer();
+  }
+  // `pitch` steps on from where counting began, at step `begin`.
+  void next_row(int64_t pitch, int64_t begin) {
+    if (pitch == inner_.extent && first_ == begun_)
+      count_outer();
+    else
+      set(begin);
+  }
+
+ private:
+  void set(int64_t begin) {
+    element_ = access_.offset;
+    outer_ = access_.digits.size();
+    if (outer_ == 0) return;
+    inner_ = access_.digits[--outer_];
+    begun_ = first_ = begin;
+    if (outer_ == 0) return;
+    begun_ = first_ = begin % inner_.extent;
+    begin /= inner_.extent;
     for (size_t d = outer_; d-- > 0;) {
-      element_ += digits_[d].stride;
-      if (++index_[d] < digits_[d].extent) return;
-      element_ -= index_[d] * digits_[d].stride;
+      index_[d] = begin % access_.digits[d].extent;
+      begin /= access_.digits[d].extent;
+      element_ += index_[d] * access_.digits[d].stride;
+    }
+  }
+  void count_outer() {
+    for (size_t d = outer_; d-- > 0;) {
+      element_ += access_.digits[d].stride;
+      if (++index_[d] < access_.digits[d].extent) return;
+      element_ -= index_[d] * access_.digits[d].stride;
       index_[d] = 0;
     }
   }
 
- private:
-  const Access::Digit* digits_;
-  size_t outer_;
+  const Access& access_;
+  size_t outer_;  // digits outside the innermost
   int64_t element_;
   Access::Digit inner_{std::numeric_limits<int64_t>::max(), 0};
-  int64_t first_ = 0;
+  int64_t begun_ = 0, first_ = 0;  // places of the innermost digit: of the row's start, and now
   int64_t index_[kMaxDigits];
 };
 
@@ -81,13 +97,18 @@ HWY_INLINE void for_runs(const Step& step, const Tile& tile, F f) {
   int64_t rows = 1, count = count_of(step, tile), begin = 0;
   if (step.space == Space::kRow) begin = tile.row;
   if (step.space == Space::kFull) rows = tile.rows, count = tile.cols, begin = tile.start;
-  for (int64_t row = 0; row < rows; ++row, begin += tile.pitch) {
-    Odometer odometer(tile.accesses[step.access], begin);
-    for (int64_t done = 0; done < count; odometer.next_run()) {
+  Odometer odometer(tile.accesses[step.access], begin);
+  for (int64_t row = 0;;) {
+    for (int64_t done = 0;;) {
       const int64_t run = std::min(odometer.left(), count - done);
       f(row * tile.stride + done, odometer.element(), run, odometer.stride());
       done += run;
+      if (done == count) break;
+      odometer.next_run();
     }
+    if (++row == rows) return;
+    begin += tile.pitch;
+    odometer.next_row(tile.pitch, begin);
   }
 }
 
@@ -108,6 +129,9 @@ uint32_t lane_of(T x) {
   return static_cast<uint32_t>(static_cast<int32_t>(x));
 }
 
+HWY_INLINE hn::Vec<U32> lanes_at(const uint32_t* p) {
+  return hn::LoadU(U32(), p);
+}
 HWY_INLINE hn::Vec<U32> lanes_at(const bf16* p) {
   const auto halves = hn::LoadU(MemoryTag<uint16_t>(), reinterpret_cast<const uint16_t*>(p));
   return hn::ShiftLeft<16>(hn::PromoteTo(U32(), halves));
@@ -124,16 +148,13 @@ HWY_INLINE hn::Vec<U32> lanes_at(const int8_t* p) {
   return hn::BitCast(U32(), hn::PromoteTo(I32(), hn::LoadU(MemoryTag<int8_t>(), p)));
 }
 
+// A loop of vectors: memcpy takes to instructions that are slow on some processors for the few
+// kilobytes of a tile.
 template <class T>
 HWY_INLINE void load_run(const T* from, int64_t count, uint32_t* to) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(U32()));
   int64_t i = 0;
-  if constexpr (sizeof(T) == 4) {
-    std::memcpy(to, from, static_cast<size_t>(count) * 4);
-    return;
-  } else {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(U32()));
-    for (; i + lanes <= count; i += lanes) hn::StoreU(lanes_at(from + i), U32(), to + i);
-  }
+  for (; i + lanes <= count; i += lanes) hn::StoreU(lanes_at(from + i), U32(), to + i);
   for (; i < count; ++i) to[i] = lane_of(from[i]);
 }
 
@@ -151,6 +172,9 @@ void load(const Step& step, const Tile& tile) {
 
 // -- and back
 
+HWY_INLINE void store_lanes(hn::Vec<U32> lanes, uint32_t* p) {
+  hn::StoreU(lanes, U32(), p);
+}
 HWY_INLINE void store_lanes(hn::Vec<U32> lanes, bf16* p) {
   const auto rounded = round_to_bf16(F32(), hn::BitCast(F32(), lanes));
   const auto high = hn::BitCast(I32(), hn::ShiftRight<16>(hn::BitCast(U32(), rounded)));
@@ -177,26 +201,33 @@ void store_lane(uint32_t lane, T* p) {
 }
 
 template <class T>
-HWY_INLINE void store_run(const uint32_t* from, int64_t count, T* to) {
+void store_run(const uint32_t* from, int64_t count, T* to) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(U32()));
   int64_t i = 0;
-  if constexpr (sizeof(T) == 4) {
-    if (reinterpret_cast<const void*>(from) != to)
-      std::memcpy(to, from, static_cast<size_t>(count) * 4);
-    return;
-  } else {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(U32()));
-    for (; i + lanes <= count; i += lanes) store_lanes(hn::LoadU(U32(), from + i), to + i);
-  }
+  for (; i + lanes <= count; i += lanes) store_lanes(hn::LoadU(U32(), from + i), to + i);
   for (; i < count; ++i) store_lane(from[i], to + i);
 }
 
-template <class T>
+#if HWY_TARGET == HWY_AVX3
+// The same as store_run, with the instruction that rounds and narrows; subnormal numbers become
+// zero.
+[[gnu::target("avx512bf16")]] void store_run_natively(const uint32_t* from, int64_t count,
+                                                      bf16* to) {
+  for (; count >= 16; count -= 16, from += 16, to += 16) {
+    const __m256bh halves = _mm512_cvtneps_pbh(_mm512_loadu_ps(from));
+    std::memcpy(to, &halves, sizeof halves);
+  }
+  for (; count > 0; --count) store_lane(*from++, to++);
+}
+#endif
+
+template <class T, void (*kRun)(const uint32_t*, int64_t, T*)>
 void store(const Step& step, const Tile& tile) {
   auto* to = reinterpret_cast<T*>(tile.outputs[step.index]);
   const auto* from = register_of<const uint32_t>(tile, step.a);
-  if (step.space == Space::kRow) return store_run(from, count_of(step, tile), to + tile.row);
+  if (step.space == Space::kRow) return kRun(from, count_of(step, tile), to + tile.row);
   for (int64_t row = 0; row < tile.rows; ++row)
-    store_run(from + row * tile.stride, tile.cols, to + tile.start + row * tile.pitch);
+    kRun(from + row * tile.stride, tile.cols, to + tile.start + row * tile.pitch);
 }
 
 // -- values that come from the place alone
@@ -420,20 +451,23 @@ StepFunction find_load_here(DType dtype) {
   }
 }
 
-StepFunction find_store_here(DType dtype) {
+StepFunction find_store_here(DType dtype, [[maybe_unused]] bool natively) {
   switch (dtype) {
     case DType::kBool:
-      return store<bool>;
+      return store<bool, store_run>;
     case DType::kU8:
-      return store<uint8_t>;
+      return store<uint8_t, store_run>;
     case DType::kI8:
-      return store<int8_t>;
+      return store<int8_t, store_run>;
     case DType::kBF16:
-      return store<bf16>;
+#if HWY_TARGET == HWY_AVX3
+      if (natively) return store<bf16, store_run_natively>;
+#endif
+      return store<bf16, store_run>;
     case DType::kI32:
     case DType::kU32:
     case DType::kF32:
-      return store<uint32_t>;
+      return store<uint32_t, store_run>;
     default:
       return nullptr;
   }
@@ -485,7 +519,7 @@ StepFunction find_load(DType dtype, CpuLevel level) {
   return CENTAVO_AT_LEVEL(level, find_load_here)(dtype);
 }
 StepFunction find_store(DType dtype, CpuLevel level) {
-  return CENTAVO_AT_LEVEL(level, find_store_here)(dtype);
+  return CENTAVO_AT_LEVEL(level, find_store_here)(dtype, level == CpuLevel::kAvx512Bf16);
 }
 StepFunction find_iota(DType dtype, CpuLevel level) {
   return CENTAVO_AT_LEVEL(level, find_iota_here)(dtype);
