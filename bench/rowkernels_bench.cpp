@@ -44,7 +44,8 @@ double copy_speed(int64_t bytes, int threads) {
   Storage from(part * threads), to(part * threads);
   std::memset(from.data(), 1, static_cast<size_t>(from.bytes()));
   double best = std::numeric_limits<double>::infinity();
-  for (const Timer total; total.seconds() < 0.1;) {
+  int calls = 0;
+  for (const Timer total; ++calls <= 5 || total.seconds() < 0.1;) {
     const Timer timer;
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int t = 0; t < threads; ++t)

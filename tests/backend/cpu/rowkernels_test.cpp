@@ -1,5 +1,7 @@
 // The kernels that are bound by memory, each by itself: at every level, with one thread and with
 // two, on odd sizes, in place where that is allowed.
+#include <numeric>
+
 #include "kernel_runner.h"
 
 #include "centavo/ops/registry.h"
@@ -171,6 +173,79 @@ TEST(Updates, NoDecayReadsNoParameter) {
     EXPECT_TRUE(std::isinf(out.values[0].number(3))) << name_of(level);
     EXPECT_TRUE(std::isfinite(out.values[1].number(3))) << name_of(level);
   }
+}
+
+// -- moves of elements: exact, for elements of every size
+
+using Ints = std::vector<int64_t>;
+
+constexpr DType kElements[] = {DType::kBool, DType::kU8,  DType::kI8,  DType::kBF16,
+                               DType::kF32,  DType::kI32, DType::kI64, DType::kF64};
+
+void check_move(const Op& op, std::vector<Shape> shapes, const Attrs& attrs, uint64_t seed) {
+  for (DType dtype : kElements) {
+    Case what{fmt::format("{} {}", name_of(dtype), to_string(attrs)), {}, attrs};
+    const double low = is_floating(dtype) || dtype == DType::kI8 ? -100 : 0,
+                 high = dtype == DType::kBool ? 1 : 100;
+    for (const Shape& shape : shapes) what.inputs.push_back(input(dtype, shape, low, high));
+    check(op, what, draw_inputs(what, seed), 0, 1);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Movement, TransposesByAnyPermutation) {
+  uint64_t seed = 400;
+  const std::vector<Shape> shapes = {{1, 1},    {17, 33},      {3, 197},      {1000, 3},
+                                     {70, 300}, {260, 1100},   {2, 33, 50},   {5, 3, 7},
+                                     {0, 4},    {2, 17, 3, 4}, {3, 20, 1, 35}};
+  for (const Shape& shape : shapes) {
+    Ints permutation(static_cast<size_t>(shape.rank()));
+    std::iota(permutation.begin(), permutation.end(), 0);
+    while (std::next_permutation(permutation.begin(), permutation.end()))
+      check_move(op_transpose, {shape}, Attrs().set("permutation", permutation), seed++);
+  }
+}
+
+TEST(Movement, SlicesAndReverses) {
+  auto slice = [](Ints start, Ints limit, Ints strides) {
+    return Attrs().set("start", start).set("limit", limit).set("strides", strides);
+  };
+  check_move(op_slice, {{5, 17}}, slice({1, 3}, {4, 10}, {1, 1}), 500);
+  check_move(op_slice, {{97, 1009}}, slice({1, 0}, {97, 1009}, {2, 3}), 501);
+  check_move(op_slice, {{3, 197, 100}}, slice({0, 0, 0}, {3, 1, 100}, {1, 1, 1}), 502);
+  check_move(op_slice, {{3, 197, 100}}, slice({0, 1, 0}, {3, 197, 100}, {1, 1, 1}), 503);
+  check_move(op_slice, {{50000}}, slice({7}, {49999}, {1}), 504);
+  check_move(op_slice, {{4, 5}}, slice({2, 2}, {2, 5}, {1, 1}), 505);
+  check_move(op_reverse, {{50000}}, Attrs().set("dims", Ints{0}), 506);
+  check_move(op_reverse, {{3, 5, 7, 11}}, Attrs().set("dims", Ints{1, 3}), 507);
+}
+
+TEST(Movement, BroadcastsAndConcatenates) {
+  auto broadcast = [](Ints shape, Ints dims) {
+    return Attrs().set("shape", shape).set("dims", dims);
+  };
+  check_move(op_broadcast_in_dim, {{}}, broadcast({33, 1001}, {}), 600);
+  check_move(op_broadcast_in_dim, {{17}}, broadcast({5, 17}, {1}), 601);
+  check_move(op_broadcast_in_dim, {{197}}, broadcast({197, 333}, {0}), 602);
+  check_move(op_broadcast_in_dim, {{3, 1, 4}}, broadcast({3, 6, 4}, {0, 1, 2}), 603);
+  check_move(op_broadcast_in_dim, {{7, 3}}, broadcast({7, 5, 3, 2}, {0, 2}), 604);
+  check_move(op_broadcast_in_dim, {{2, 1}}, broadcast({0, 2, 3}, {1, 2}), 605);
+  check_move(op_concatenate, {{2, 1, 5}, {2, 4, 5}}, Attrs().set("axis", 1), 606);
+  check_move(op_concatenate, {{60, 197, 3}, {1, 197, 3}, {2, 197, 3}}, Attrs().set("axis", 0), 607);
+  check_move(op_concatenate, {{197, 3}, {197, 100}, {197, 0}, {197, 70}}, Attrs().set("axis", 1),
+             608);
+}
+
+TEST(Movement, Pads) {
+  auto padding = [](Ints low, Ints high, Ints interior) {
+    return Attrs().set("value", 1.0).set("low", low).set("high", high).set("interior", interior);
+  };
+  check_move(op_pad, {{3, 5}}, padding({1, 0}, {2, 3}, {0, 0}), 700);
+  check_move(op_pad, {{4}}, padding({0}, {1}, {2}), 701);
+  check_move(op_pad, {{3, 1, 100}}, padding({0, 0, 0}, {0, 196, 0}, {0, 0, 0}), 702);
+  check_move(op_pad, {{2, 13, 14, 7}}, padding({0, 1, 1, 0}, {0, 1, 2, 0}, {0, 1, 0, 0}), 703);
+  check_move(op_pad, {{1, 150, 151}}, padding({0, 3, 1}, {0, 1, 40}, {0, 0, 0}), 704);
+  check_move(op_pad, {{2, 0, 3}}, padding({0, 2, 1}, {0, 1, 0}, {0, 0, 0}), 705);
 }
 
 }  // namespace

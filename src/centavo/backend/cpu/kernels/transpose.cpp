@@ -70,8 +70,11 @@ HWY_INLINE void transpose_tile(D d, const T* source, int64_t source_stride, T* t
     }
     std::copy_n(shuffled, kSize, v);
   }
-  for (size_t k = 0; k < kSize; ++k)
-    hn::StoreU(v[k], d, target + static_cast<int64_t>(k) * target_stride);
+  for (size_t k = 0; k < kSize; ++k) {
+    T* line = target + static_cast<int64_t>(k) * target_stride;
+    hn::StoreU(v[k], d, line);
+    __builtin_prefetch(line + hn::MaxLanes(d), 1);
+  }
 }
 
 // Tiles side by side; the last ones overlap those before them.
