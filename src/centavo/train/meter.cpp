@@ -10,14 +10,15 @@ namespace centavo {
 namespace {
 
 // Two-sided 95 % quantile of Student's t; the expansion in 1/n of Abramowitz and Stegun 26.7.5,
-// within 0.5 % from three degrees of freedom on.
+// within 0.2 % from three degrees of freedom on.
 double student_t95(double n) {
   if (n < 1.5) return 12.706;
   if (n < 2.5) return 4.303;
   constexpr double z = 1.959964;
-  const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+  const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, z9 = z7 * z * z;
   return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n) +
+         (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * n * n * n * n);
 }
 
 }  // namespace
