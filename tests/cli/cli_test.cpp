@@ -66,6 +66,14 @@ TEST(Usage, HelpSaysWhatThereIs) {
   }
 }
 
+TEST(Usage, HelpShowsTypesAndDefaults) {
+  Outcome help = run("train --help");
+  EXPECT_THAT(help.out, HasSubstr("Usage: centavo train --model NAME --dataset SPEC [OPTIONS]\n"));
+  EXPECT_THAT(help.out, HasSubstr("\n  -b, --batch-size N    Samples a step (default 128)\n"));
+  EXPECT_THAT(help.out, HasSubstr("\n      --nesterov        sgd: Nesterov's momentum\n"));
+  EXPECT_THAT(run("models --help").out, HasSubstr("Usage: centavo models [PATTERN] [OPTIONS]\n"));
+}
+
 TEST(Usage, MistakesOfferTheNearestName) {
   expect_failure("", 2, "no command given");
   expect_failure("trian", 2, "did you mean 'train'");
@@ -78,6 +86,11 @@ TEST(Usage, MistakesOfferTheNearestName) {
   expect_failure("train --model mlp", 2, "--dataset is required");
   expect_failure("bench --model mlp --batch-size 0", 2, "--batch-size");
   expect_failure("bench --model mlp --batch-size many", 2, "--batch-size");
+  expect_failure("bench --model mlp --format jsn", 2, "did you mean 'json'");
+  expect_failure("train --model mlp --dataset fake --sched cosin", 2, "did you mean 'cosine'");
+  expect_failure("bench --model mlp --seed -4", 2, "--seed: expects a number that is not negative");
+  expect_failure("bench --model mlp --drop 1", 2, "--drop: expects a number from 0 to below 1");
+  expect_failure("models mlp vit", 2, "unexpected argument 'vit'");
   expect_failure("models resnte", 1, "no model matches");
 }
 

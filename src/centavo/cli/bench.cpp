@@ -8,6 +8,7 @@
 #include "centavo/base/text.h"
 #include "centavo/cli/commands.h"
 #include "centavo/cli/options.h"
+#include "centavo/cli/progress.h"
 #include "centavo/cli/table.h"
 #include "centavo/io/json.h"
 
@@ -16,33 +17,22 @@ namespace {
 
 struct BenchFlags {
   explicit BenchFlags(CLI::App& app) : model(app), optimizer(app, "adam"), device(app) {
-    app.add_option("-d,--dataset", dataset, "fake, or idx:DIR")
-        ->type_name("SPEC")
-        ->capture_default_str();
-    app.add_option("-b,--batch-size", options.batch_size, "Samples a step")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("-j,--workers", workers, "Loader threads; 0 loads between steps")
-        ->check(CLI::NonNegativeNumber)
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--steps", options.steps, "Measured steps at most")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--warmup", options.warmup, "Steps left out")
-        ->check(CLI::NonNegativeNumber)
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--max-seconds", options.max_seconds, "Measured seconds at most")
-        ->check(CLI::PositiveNumber)
-        ->type_name("S")
-        ->capture_default_str();
-    app.add_option("--seed", seed, "Seed of weights and data")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_flag("--profile", options.profile, "Also show where the device's time goes, by op");
+    add_value(app, "Data", "-d,--dataset", dataset, "SPEC", "fake, or idx:DIR");
+    add_value(app, "Data", "-b,--batch-size", options.batch_size, "N", "Samples a step")
+        ->check(positive());
+    add_value(app, "Data", "-j,--workers", workers, "N", "Loader threads; 0 loads between steps")
+        ->check(non_negative());
+    add_value(app, "Measurement", "--steps", options.steps, "N", "Measured steps at most")
+        ->check(positive());
+    add_value(app, "Measurement", "--warmup", options.warmup, "N", "Steps left out")
+        ->check(non_negative());
+    add_value(app, "Measurement", "--max-seconds", options.max_seconds, "S",
+              "Measured seconds at most")
+        ->check(positive());
+    add_value(app, "Training", "--seed", seed, "N", "Seed of weights and data")
+        ->check(non_negative());
+    app.add_flag("--profile", options.profile, "Also show where the device's time goes, by op")
+        ->group("Output");
     add_precision(app, precision);
     add_format(app, format);
   }
@@ -163,11 +153,14 @@ int run_command(const BenchFlags& f) {
                       {.batch_size = f.options.batch_size, .workers = f.workers, .seed = f.seed});
   BenchOptions options = f.options;
   options.lr = f.optimizer.resolved().lr;
+  ProgressBar bar(f.format == Format::kTable && on_terminal());
+  options.on_step = [&](int64_t done, int64_t total) { bar.update("Measuring", done, total); };
   BenchResult result = run_bench(step, loader, options);
   if (f.format == Format::kJson) {
     fmt::print("{}\n", json_of(f, *model, device->threads(), result).dump());
     return 0;
   }
+  bar.clear();
   print_result(f, *model, device, result);
   if (options.profile) print_profile(result);
   return 0;

@@ -8,6 +8,7 @@
 #include "centavo/base/error.h"
 #include "centavo/base/text.h"
 #include "centavo/cli/commands.h"
+#include "centavo/cli/help.h"
 
 namespace centavo::cli {
 namespace {
@@ -43,9 +44,10 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (!extras.empty()) {
     std::string word = extras.front();
     if (auto equals = word.find('='); equals != word.npos) word.resize(equals);
-    bool is_command = app.get_subcommands().empty() && !word.starts_with("-");
-    message = fmt::format("unknown {} '{}'{}", is_command ? "command" : "option", word,
-                          did_you_mean(word, candidates(app)));
+    const char* what = word.starts_with("-")           ? "unknown option"
+                       : app.get_subcommands().empty() ? "unknown command"
+                                                       : "unexpected argument";
+    message = fmt::format("{} '{}'{}", what, word, did_you_mean(word, candidates(app)));
   } else if (app.get_subcommands().empty()) {
     message = "no command given";
   }
@@ -60,14 +62,16 @@ int run(int argc, char** argv) {
                "centavo");
   app.set_version_flag("--version", "centavo 0.1.0");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
-  app.footer("Each command explains itself: centavo train --help");
+  app.formatter_fn([](const CLI::App* shown, const std::string& name, CLI::AppFormatMode) {
+    return help_text(shown, name);
+  });
   std::function<int()> chosen;
   for (const Entry& entry : kCommands) {
     CLI::App* command = app.add_subcommand(entry.name, entry.description);
     std::function<int()> action = entry.set_up(*command);
     command->final_callback([&chosen, action] { chosen = action; });
   }
+  app.footer("Each command explains itself: centavo train --help");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -8,7 +8,34 @@
 namespace centavo::cli {
 namespace {
 
-// A check that offers the nearest of the known names.
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : list_models()) names.push_back(entry.name);
+  return names;
+}
+
+CLI::Validator number_check(const std::string& expected, std::function<bool(double)> holds) {
+  return CLI::Validator(
+      [expected, holds = std::move(holds)](std::string& text) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && holds(value)) return {};
+        return fmt::format("expects {}, not '{}'", expected, text);
+      },
+      "");
+}
+
+}  // namespace
+
+CLI::Validator positive() {
+  return number_check("a positive number", [](double x) { return x > 0; });
+}
+CLI::Validator non_negative() {
+  return number_check("a number that is not negative", [](double x) { return x >= 0; });
+}
+CLI::Validator probability() {
+  return number_check("a number from 0 to below 1", [](double x) { return x >= 0 && x < 1; });
+}
+
 CLI::Validator known_name(const std::string& what, std::vector<std::string> names) {
   return CLI::Validator(
       [what, names = std::move(names)](std::string& value) -> std::string {
@@ -18,14 +45,6 @@ CLI::Validator known_name(const std::string& what, std::vector<std::string> name
       "");
 }
 
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const ModelEntry& entry : list_models()) names.push_back(entry.name);
-  return names;
-}
-
-}  // namespace
-
 ModelFlags::ModelFlags(CLI::App& app) {
   const std::string group = "Model";
   app.add_option("-m,--model", name, "Model by timm's name; `centavo models` lists them")
@@ -34,7 +53,7 @@ ModelFlags::ModelFlags(CLI::App& app) {
       ->type_name("NAME")
       ->group(group);
   auto size = [&](const char* flag, std::optional<int64_t>& value, const char* help) {
-    app.add_option(flag, value, help)->check(CLI::PositiveNumber)->type_name("N")->group(group);
+    app.add_option(flag, value, help)->check(positive())->type_name("N")->group(group);
   };
   size("--img-size", options.img_size, "Height and width of the images");
   size("--in-chans", options.in_chans, "Channels of the images");
@@ -44,7 +63,7 @@ ModelFlags::ModelFlags(CLI::App& app) {
   size("--depth", options.depth, "vit: number of blocks");
   size("--num-heads", options.num_heads, "vit: attention heads");
   app.add_option("--mlp-ratio", options.mlp_ratio, "vit: hidden width of the MLP over --embed-dim")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("X")
       ->group(group);
   app.add_flag("--small-stem", options.small_stem,
@@ -55,7 +74,7 @@ ModelFlags::ModelFlags(CLI::App& app) {
       ->type_name("N,N,...")
       ->group(group);
   app.add_option("--drop", options.drop_rate, "Dropout rate")
-      ->check(CLI::Range(0.0, 0.999))
+      ->check(probability())
       ->type_name("P")
       ->group(group);
 }
@@ -75,16 +94,10 @@ std::unique_ptr<Model> ModelFlags::make(const data::Dataset* data) const {
 }
 
 DeviceFlags::DeviceFlags(CLI::App& app) {
-  app.add_option("--device", name, "Where to train: `centavo devices` lists them")
-      ->check(known_name("device", device_names()))
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group("Device");
-  app.add_option("--threads", threads, "Threads that compute; 0 takes every core")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N")
-      ->capture_default_str()
-      ->group("Device");
+  add_value(app, "Device", "--device", name, "NAME", "Where to train: `centavo devices` lists them")
+      ->check(known_name("device", device_names()));
+  add_value(app, "Device", "--threads", threads, "N", "Threads that compute; 0 takes every core")
+      ->check(non_negative());
 }
 
 Device DeviceFlags::open() const {
@@ -96,11 +109,8 @@ Device DeviceFlags::open() const {
 OptimizerFlags::OptimizerFlags(CLI::App& app, const std::string& default_name)
     : name(default_name) {
   const std::string group = "Optimizer";
-  app.add_option("--opt", name, "Optimizer: adam, adamw or sgd")
-      ->check(known_name("optimizer", optimizer_names()))
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->group(group);
+  add_value(app, "Optimizer", "--opt", name, "NAME", "Optimizer: adam, adamw or sgd")
+      ->check(known_name("optimizer", optimizer_names()));
   auto number = [&](const char* flag, std::optional<double>& value, const char* help) {
     app.add_option(flag, value, help)->type_name("X")->group(group);
   };
@@ -129,20 +139,22 @@ OptimizerOptions OptimizerFlags::resolved() const {
 }
 
 void add_precision(CLI::App& app, std::string& precision) {
-  app.add_option("--precision", precision,
-                 "fp32, bf16-mixed (fp32 weights, bf16 products) or bf16 (everything)")
-      ->check(known_name("precision", {"fp32", "bf16-mixed", "bf16"}))
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_value(app, "Training", "--precision", precision, "NAME",
+            "fp32, bf16-mixed (fp32 weights) or bf16 (everything)")
+      ->check(known_name("precision", {"fp32", "bf16-mixed", "bf16"}));
 }
 
 void add_format(CLI::App& app, Format& format) {
-  static const std::map<std::string, Format> names = {{"table", Format::kTable},
-                                                      {"json", Format::kJson}};
-  app.add_option("--format", format, "Output for people or for programs: table or json")
-      ->transform(CLI::CheckedTransformer(names))
+  app.add_option_function<std::string>(
+         "--format",
+         [&format](const std::string& name) {
+           format = name == "json" ? Format::kJson : Format::kTable;
+         },
+         "Output for people or for programs: table or json")
+      ->check(known_name("format", {"table", "json"}))
       ->type_name("NAME")
-      ->default_str("table");
+      ->default_str("table")
+      ->group("Output");
 }
 
 data::DatasetOptions dataset_options(const ModelOptions& model, data::Split split) {

@@ -44,6 +44,20 @@ struct OptimizerFlags {
   bool nesterov_ = false, no_decay_ = false;
 };
 
+// Checks with messages for people: one that offers the nearest of the known names, and bounds on
+// numbers.
+CLI::Validator known_name(const std::string& what, std::vector<std::string> names);
+CLI::Validator positive();
+CLI::Validator non_negative();
+CLI::Validator probability();  // in [0, 1)
+
+// Adds an option that shows its type and, unless empty, its default.
+template <class T>
+CLI::Option* add_value(CLI::App& app, const char* group, const char* flags, T& value,
+                       const char* type, const std::string& help) {
+  return app.add_option(flags, value, help)->type_name(type)->capture_default_str()->group(group);
+}
+
 void add_precision(CLI::App& app, std::string& precision);
 void add_format(CLI::App& app, Format& format);
 

@@ -14,10 +14,9 @@ namespace {
 
 struct SummaryFlags {
   explicit SummaryFlags(CLI::App& app) : model(app), optimizer(app, "adam") {
-    app.add_option("-b,--batch-size", batch_size, "Samples a step, for FLOPs and memory")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N")
-        ->capture_default_str();
+    add_value(app, "Data", "-b,--batch-size", batch_size, "N",
+              "Samples a step, for FLOPs and memory")
+        ->check(positive());
     add_precision(app, precision);
     add_format(app, format);
   }

@@ -15,58 +15,31 @@ namespace {
 
 struct TrainFlags {
   explicit TrainFlags(CLI::App& app) : model(app), optimizer(app, "adam"), device(app) {
-    const std::string group = "Data";
-    app.add_option("-d,--dataset", dataset, "fake, or idx:DIR (MNIST family, .gz too)")
-        ->required()
-        ->type_name("SPEC")
-        ->group(group);
-    app.add_option("-b,--batch-size", batch_size, "Samples a step")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("-j,--workers", workers, "Loader threads; 0 loads between steps")
-        ->check(CLI::NonNegativeNumber)
-        ->type_name("N")
-        ->capture_default_str()
-        ->group(group);
-    app.add_option("--epochs", epochs, "Passes over the training data")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--max-steps", max_steps, "Stop after so many steps; 0: no bound")
-        ->check(CLI::NonNegativeNumber)
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--sched", schedule, "Learning-rate schedule: constant or cosine")
-        ->check(CLI::IsMember({"constant", "cosine"}))
-        ->type_name("NAME")
-        ->capture_default_str()
-        ->group("Optimizer");
-    app.add_option("--warmup-steps", warmup_steps, "Steps of linear warm-up")
-        ->check(CLI::NonNegativeNumber)
-        ->type_name("N")
-        ->capture_default_str()
-        ->group("Optimizer");
-    app.add_option("--min-lr", min_lr, "Learning rate at the end of the cosine")
-        ->type_name("X")
-        ->capture_default_str()
-        ->group("Optimizer");
-    app.add_option("--smoothing", smoothing, "Label smoothing")
-        ->check(CLI::Range(0.0, 1.0))
-        ->type_name("P")
-        ->capture_default_str();
-    app.add_option("--seed", seed, "Seed of weights, data order and dropout")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option(
-           "-o,--output", output,
-           "Directory for summary.csv and model.safetensors (default: output/<time>-<model>)")
-        ->type_name("DIR");
-    app.add_option("--log-interval", log_interval, "Steps between log lines")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N")
-        ->capture_default_str();
+    add_value(app, "Data", "-d,--dataset", dataset, "SPEC",
+              "fake, or idx:DIR (MNIST family, .gz too)")
+        ->required();
+    add_value(app, "Data", "-b,--batch-size", batch_size, "N", "Samples a step")->check(positive());
+    add_value(app, "Data", "-j,--workers", workers, "N", "Loader threads; 0 loads between steps")
+        ->check(non_negative());
+    add_value(app, "Training", "--epochs", epochs, "N", "Passes over the training data")
+        ->check(positive());
+    add_value(app, "Training", "--max-steps", max_steps, "N",
+              "Stop after so many steps; 0: no bound")
+        ->check(non_negative());
+    add_value(app, "Training", "--smoothing", smoothing, "P", "Label smoothing")
+        ->check(probability());
+    add_value(app, "Training", "--seed", seed, "N", "Seed of weights, data order and dropout")
+        ->check(non_negative());
+    add_value(app, "Optimizer", "--sched", schedule, "NAME",
+              "Learning-rate schedule: constant or cosine")
+        ->check(known_name("schedule", schedule_names()));
+    add_value(app, "Optimizer", "--warmup-steps", warmup_steps, "N", "Steps of linear warm-up")
+        ->check(non_negative());
+    add_value(app, "Optimizer", "--min-lr", min_lr, "X", "Learning rate at the end of the cosine");
+    add_value(app, "Output", "-o,--output", output, "DIR",
+              "Folder for summary.csv and model.safetensors (default output/TIME-MODEL)");
+    add_value(app, "Output", "--log-interval", log_interval, "N", "Steps between log lines")
+        ->check(positive());
     add_precision(app, precision);
     add_format(app, format);
   }
@@ -165,12 +138,16 @@ int run_train(TrainFlags f) {
   options.schedule = {f.schedule,     optimizer_options.lr,
                       f.min_lr,       0,
                       f.warmup_steps, f.max_steps > 0 ? std::min(total, f.max_steps) : total};
-  options.on_progress = [&](const TrainProgress& p) {
-    if (!table) return;
-    bar.clear();
-    fmt::print("{}\n", log_line_of(p));
-    bar.update(p.epoch, p.step, p.steps_in_epoch, p.mean_step_seconds);
-    std::fflush(stdout);
+  options.on_step = [&](const TrainProgress& p) {
+    if (table && p.log_due) {
+      bar.clear();
+      fmt::print("{}\n", log_line_of(p));
+      std::fflush(stdout);
+    }
+    bar.update(fmt::format("Epoch {}", p.epoch), p.step, p.steps_in_epoch);
+  };
+  options.on_eval_step = [&](int64_t done, int64_t batches) {
+    bar.update("Evaluation", done, batches);
   };
   options.on_epoch = [&](const EpochResult& r) {
     bar.clear();

@@ -1,6 +1,9 @@
 // The benchmark's loop.
 #include "centavo/train/bench.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "centavo/base/timer.h"
 #include "centavo/runtime/metrics.h"
 #include "centavo/train/batch.h"
@@ -61,6 +64,12 @@ BenchResult run_bench(TrainStep& step, data::Loader& loader, const BenchOptions&
     pending = loss;
     t.total = since_completion.restart();
     if (i > options.warmup) times.push_back(t);
+    if (options.on_step && !times.empty()) {
+      const auto done = static_cast<double>(times.size());
+      const double fit = std::ceil(done * std::max(1.0, options.max_seconds / run.seconds()));
+      options.on_step(static_cast<int64_t>(done),
+                      std::min(options.steps, static_cast<int64_t>(fit)));
+    }
   }
   if (pending.defined()) item(pending);  // launched beyond the last measured step
   executable.set_profiling(false);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct BenchOptions {
   double max_seconds = 60;  // or after so long, whichever comes first
   double lr = 1e-3;
   bool profile = false;  // time every kernel of the measured steps
+  // Called after each measured step: how many are done, of how many at most.
+  std::function<void(int64_t done, int64_t total)> on_step;
 };
 
 // Times are seconds per step, wall-clock between completed steps. The three parts are what the

@@ -83,9 +83,9 @@ EpochResult Trainer::run_epoch(int64_t epoch, data::Loader& loader) {
     progress.mean_loss = losses.mean();
     progress.step_seconds = seconds.last(), progress.mean_step_seconds = seconds.mean();
     progress.lr = lr;
-    bool due =
+    progress.log_due =
         progress.step % options_.log_interval == 0 || progress.step == progress.steps_in_epoch;
-    if (due && options_.on_progress) options_.on_progress(progress);
+    if (options_.on_step) options_.on_step(progress);
   };
   double lr = 0;
   for (int64_t i = 0; i < progress.steps_in_epoch; ++i) {
@@ -110,6 +110,7 @@ EpochResult Trainer::run_epoch(int64_t epoch, data::Loader& loader) {
 
 EvalCounts Trainer::evaluate(data::Loader& loader) {
   EvalCounts total;
+  int64_t done = 0;
   while (std::shared_ptr<const data::Batch> batch = loader.next()) {
     EvalCounts counts = eval_step_.run(step_.parameters(), upload_images(*batch, step_.device()),
                                        upload_labels(*batch, step_.device()));
@@ -117,6 +118,7 @@ EvalCounts Trainer::evaluate(data::Loader& loader) {
     total.samples += counts.samples;
     total.top1 += counts.top1;
     total.top5 += counts.top5;
+    if (options_.on_eval_step) options_.on_eval_step(++done, loader.batches_per_epoch());
   }
   return total;
 }

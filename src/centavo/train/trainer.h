@@ -22,6 +22,7 @@ struct TrainProgress {
   double data_wait_seconds = 0, mean_data_wait_seconds = 0;
   double lr = 0;
   int64_t batch_size = 0;
+  bool log_due = false;  // at every log_interval steps and at the last of an epoch
 };
 
 struct EpochResult {
@@ -36,8 +37,10 @@ struct TrainerOptions {
   int64_t log_interval = 50;
   std::filesystem::path output;  // summary.csv and model.safetensors go here; none when empty
   ScheduleOptions schedule;
-  // Called every log_interval steps and after the last step of an epoch.
-  std::function<void(const TrainProgress&)> on_progress;
+  // Called after each step.
+  std::function<void(const TrainProgress&)> on_step;
+  // Called after each evaluated batch: how many are done, of how many.
+  std::function<void(int64_t done, int64_t total)> on_eval_step;
   // Called after each epoch.
   std::function<void(const EpochResult&)> on_epoch;
 };
