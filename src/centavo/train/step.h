@@ -62,8 +62,8 @@ class TrainStep {
   int64_t steps_ = 0;
 };
 
-// The loss of one batch as a function of parameters and of nothing else, and its gradient by each
-// trainable parameter: for tests and parity checks. Outputs: loss, then gradients in order, in
+// The loss of a batch and its gradient by each trainable parameter, for tests and parity checks.
+// Arguments: parameters, images, labels, key u32 [2]. Outputs: loss, then gradients in order, in
 // fp32.
 CompiledFunction make_gradient_function(const Model& model, const StepOptions& options);
 
