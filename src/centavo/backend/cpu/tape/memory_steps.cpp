@@ -393,6 +393,31 @@ void row_reduce(const Step& step, const Tile& tile) {
     to[row] = Combine<D, kKind>::run(from + row * tile.row_length, tile.row_length);
 }
 
+// Whether all rows of a block go to the same elements, next to each other.
+bool sums_columns(const Access& access, const Tile& tile) {
+  const Access::Digit columns{tile.pitch, 1};
+  return tile.rows > 1 && access.digits.size() == 2 && access.digits[0].stride == 0 &&
+         access.digits[1] == columns;
+}
+
+// A block's rows, to one row of sums: down the rows first, so that each sum is touched once.
+template <class D, ReduceKind kKind>
+void accumulate_columns(const hn::TFromD<D>* from, const Tile& tile, hn::TFromD<D>* to) {
+  using C = Combine<D, kKind>;
+  const auto n = static_cast<int64_t>(hn::Lanes(D()));
+  int64_t i = 0;
+  for (; i + n <= tile.cols; i += n) {
+    auto sum = hn::LoadU(D(), to + i);
+    for (int64_t row = 0; row < tile.rows; ++row)
+      sum = C::two(sum, hn::LoadU(D(), from + row * tile.stride + i));
+    hn::StoreU(sum, D(), to + i);
+  }
+  for (; i < tile.cols; ++i) {
+    for (int64_t row = 0; row < tile.rows; ++row)
+      to[i] = C::two(to[i], from[row * tile.stride + i]);
+  }
+}
+
 template <class D, ReduceKind kKind>
 void accumulate(const Step& step, const Tile& tile) {
   using C = Combine<D, kKind>;
@@ -400,6 +425,11 @@ void accumulate(const Step& step, const Tile& tile) {
   const Accumulator& accumulator = tile.accumulators[step.index];
   auto* sums = reinterpret_cast<T*>(accumulator.data);
   const auto* from = register_of<const T>(tile, step.a);
+  const Access& access = tile.accesses[step.access];
+  if (sums_columns(access, tile)) {
+    const int64_t column = access.offset + tile.start % tile.pitch - accumulator.first;
+    return accumulate_columns<D, kKind>(from, tile, sums + column);
+  }
   for_runs(step, tile, [&](int64_t place, int64_t element, int64_t count, int64_t stride) HWY_ATTR {
     T* to = sums + (element - accumulator.first);
     const T* run = from + place;
