@@ -20,7 +20,8 @@ Tensor softmax(const Tensor& x, const Loc& loc = Loc::current());
 Tensor attention(const Tensor& qkv, int64_t heads, bool causal = false,
                  const Loc& loc = Loc::current());
 // Per sample, in fp32: logits[N, V], labels i32[N] in [0, V) -> loss[N]. With smoothing s the
-// target is (1 - s) one-hot + s / V. PyTorch's cross_entropy(reduction="none").
+// target is (1 - s) one-hot + s / V. PyTorch's cross_entropy(reduction="none"), but the loss of a
+// label outside [0, V), and its gradient, are NaN.
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing = 0,
                      const Loc& loc = Loc::current());
 // Zeroes elements with probability `rate` and divides the others by 1 - rate. The mask is a

@@ -97,13 +97,13 @@ inline std::vector<Array> expected_of(const Op& op, const Case& what,
   return interpret(build_graph(inputs, record(op, inputs, what.attrs)), values);
 }
 
-// Every element within `tolerance` of the largest expected magnitude, plus what rounding to bf16
-// does to itself.
+// Every element within `tolerance` of the largest expected magnitude (or of `least`), plus what
+// rounding to bf16 does to itself.
 inline void expect_close(const std::vector<Array>& expected, const std::vector<Array>& actual,
-                         double tolerance) {
+                         double tolerance, double least = 1e-30) {
   ASSERT_EQ(expected.size(), actual.size());
   for (size_t o = 0; o < expected.size(); ++o) {
-    double scale = 1e-30;
+    double scale = least;
     for (int64_t i = 0; i < expected[o].size(); ++i) {
       if (std::isfinite(expected[o].number(i)))
         scale = std::max(scale, std::abs(expected[o].number(i)));

@@ -18,14 +18,14 @@ CaseInput input(DType dtype, Shape shape, double low = -1, double high = 1) {
 // Runs the kernel at every level with one and two threads: close to the oracle, the same bits each
 // time, and the same bits for any number of threads in outputs below `row_outputs`.
 void check(const Op& op, const Case& what, const std::vector<Array>& values, double tolerance,
-           size_t row_outputs, const std::vector<int>& over = {}) {
+           size_t row_outputs, const std::vector<int>& over = {}, double least = 1e-30) {
   const std::vector<Array> expected = expected_of(op, what, values);
   for (CpuLevel level : all_levels()) {
     SCOPED_TRACE(fmt::format("{} {} {}", op.name, what.label, name_of(level)));
     const Outcome one = run_kernel(op, what, values, {1, level});
-    expect_close(expected, one.values, tolerance);
+    expect_close(expected, one.values, tolerance, least);
     const Outcome two = run_kernel(op, what, values, {2, level}, over);
-    expect_close(expected, two.values, tolerance);
+    expect_close(expected, two.values, tolerance, least);
     const Outcome again = run_kernel(op, what, values, {2, level});
     for (size_t o = 0; o < one.bytes.size(); ++o) {
       EXPECT_EQ(two.bytes[o], again.bytes[o]) << "output " << o;
@@ -172,6 +172,97 @@ TEST(Updates, NoDecayReadsNoParameter) {
     const Outcome out = run_kernel(op_adam_update, what, values, {1, level});
     EXPECT_TRUE(std::isinf(out.values[0].number(3))) << name_of(level);
     EXPECT_TRUE(std::isfinite(out.values[1].number(3))) << name_of(level);
+  }
+}
+
+// -- softmax and losses
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(Softmax, MatchesTheOracleAndRunsInPlace) {
+  uint64_t seed = 800;
+  for (DType dtype : {kFloat, kHalf}) {
+    for (auto [rows, width] : kSizes) {
+      const Case what{fmt::format("{}x{} {}", rows, width, name_of(dtype)),
+                      {input(dtype, {rows, width}, -8, 8)}};
+      check(op_softmax, what, draw_inputs(what, seed++), 4e-6, 1, {0});
+    }
+  }
+}
+
+Case loss_case(DType dtype, int64_t rows, int64_t width, double smoothing) {
+  return {fmt::format("{}x{} {} smoothing {}", rows, width, name_of(dtype), smoothing),
+          {input(dtype, {rows, width}, -8, 8),
+           input(DType::kI32, {rows}, 0, static_cast<double>(width) - 1)},
+          Attrs().set("label_smoothing", smoothing)};
+}
+Case loss_grad_case(DType dtype, int64_t rows, int64_t width, double smoothing) {
+  Case what = loss_case(dtype, rows, width, smoothing);
+  what.inputs.push_back(input(kFloat, {rows}, 5, 12));
+  what.inputs.push_back(input(kFloat, {rows}));
+  return what;
+}
+
+TEST(CrossEntropy, MatchesTheOracle) {
+  uint64_t seed = 900;
+  for (DType dtype : {kFloat, kHalf}) {
+    for (double smoothing : {0.0, 0.1}) {
+      for (auto [rows, width] : kSizes) {
+        const Case what = loss_case(dtype, rows, width, smoothing);
+        check(op_cross_entropy, what, draw_inputs(what, seed++), 2e-6, 2, {}, 1);
+        const Case grad = loss_grad_case(dtype, rows, width, smoothing);
+        check(op_cross_entropy_grad, grad, draw_inputs(grad, seed++), 2e-6, 1, {0}, 1);
+      }
+    }
+  }
+}
+
+// The vocabulary of GPT-2, with logits that grow from block to block.
+TEST(CrossEntropy, RescalesOverManyBlocks) {
+  const Case what = loss_case(kFloat, 2, 50257, 0.1);
+  std::vector<Array> values = draw_inputs(what, 10);
+  for (size_t i = 0; i < 50257; ++i)
+    values[0].reals[i] = static_cast<float>(values[0].reals[i] + static_cast<double>(i) / 500);
+  check(op_cross_entropy, what, values, 2e-6, 2);
+}
+
+// -inf masks a class; large logits must not overflow.
+TEST(CrossEntropy, TakesMasksAndLargeLogits) {
+  const Case what = loss_case(kFloat, 3, 9000, 0);
+  std::vector<Array> values = draw_inputs(what, 11);
+  for (size_t i = 0; i < 5000; ++i) values[0].reals[i] = -kInfinity;
+  for (size_t i = 9000; i < 18000; ++i) values[0].reals[i] *= 0x1p60;
+  values[1].wholes = {8999, 17, 5};
+  for (CpuLevel level : all_levels()) {
+    const std::vector<Array> out = run_kernel(op_cross_entropy, what, values, {1, level}).values;
+    double sum = 0;
+    for (size_t i = 5000; i < 9000; ++i) sum += std::exp(values[0].reals[i]);
+    EXPECT_NEAR(out[1].number(0), std::log(sum), 1e-5) << name_of(level);
+    EXPECT_NEAR(out[0].number(0), std::log(sum) - values[0].reals[8999], 1e-5) << name_of(level);
+    const double top =
+        *std::max_element(values[0].reals.begin() + 9000, values[0].reals.begin() + 18000);
+    EXPECT_EQ(out[1].number(1), static_cast<float>(top)) << name_of(level);
+  }
+}
+
+TEST(CrossEntropy, ALabelThatIsNoClassGivesNotANumber) {
+  for (DType dtype : {kFloat, kHalf}) {
+    const Case what = loss_case(dtype, 5, 17, 0.1), grad = loss_grad_case(dtype, 5, 17, 0.1);
+    for (const auto& [op, the_case] :
+         {std::pair{&op_cross_entropy, &what}, {&op_cross_entropy_grad, &grad}}) {
+      std::vector<Array> values = draw_inputs(*the_case, 12);
+      values[1].wholes = {16, -1, 17, 0, std::numeric_limits<int32_t>::min()};
+      const std::vector<Array> expected = expected_of(*op, *the_case, values);
+      const int64_t per_row = expected[0].size() / 5;
+      for (CpuLevel level : all_levels()) {
+        const Outcome out = run_kernel(*op, *the_case, values, {1, level});
+        for (int64_t i = 0; i < expected[0].size(); ++i) {
+          const int64_t row = i / per_row;
+          EXPECT_EQ(std::isnan(out.values[0].number(i)), row == 1 || row == 2 || row == 4);
+        }
+        expect_close(expected, out.values, 2e-6);
+      }
+    }
   }
 }
 

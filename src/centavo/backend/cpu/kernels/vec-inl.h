@@ -8,9 +8,12 @@
 #define CENTAVO_KERNELS_VEC_INL_H_
 #endif
 
+#include <algorithm>
 #include <array>
 #include <hwy/highway.h>
+#include <limits>
 
+#include "centavo/backend/cpu/tape/math-inl.h"
 #include "centavo/base/bf16.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -33,22 +36,6 @@ HWY_INLINE hn::Vec<D> load(D d, const bf16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
 }
 
-// The upper halves are x rounded to the nearest bf16, ties to even, if x is no NaN.
-template <class D, class U = hn::RebindToUnsigned<D>>
-HWY_INLINE hn::Vec<U> round_number(D /*d*/, hn::Vec<D> x) {
-  const U u;
-  const auto bits = hn::BitCast(u, x);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1u));
-  return hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7fffu)));
-}
-// The same for all x; a NaN stays one.
-template <class D, class U = hn::RebindToUnsigned<D>>
-HWY_INLINE hn::Vec<U> round_any(D d, hn::Vec<D> x) {
-  const U u;
-  const auto quiet = hn::Or(hn::BitCast(u, x), hn::Set(u, 0x400000u));
-  return hn::IfThenElse(hn::RebindMask(u, hn::Eq(x, x)), round_number(d, x), quiet);
-}
-
 template <class D>
 HWY_INLINE void store(D d, hn::Vec<D> x, float* to) {
   hn::StoreU(x, d, to);
@@ -56,7 +43,9 @@ HWY_INLINE void store(D d, hn::Vec<D> x, float* to) {
 template <class D>
 HWY_INLINE void store(D d, hn::Vec<D> x, bf16* to) {
   const hn::Rebind<uint16_t, D> d16;
-  const auto halves = hn::TruncateTo(d16, hn::ShiftRight<16>(round_any(d, x)));
+  const hn::RebindToUnsigned<D> d32;
+  const auto bits = hn::BitCast(d32, round_to_bf16(d, x));
+  const auto halves = hn::TruncateTo(d16, hn::ShiftRight<16>(bits));
   hn::StoreU(halves, d16, reinterpret_cast<uint16_t*>(to));
 }
 
@@ -72,11 +61,18 @@ HWY_INLINE void store_two(FloatVec a, FloatVec b, bf16* to) {
   store(d, a, to);
   store(d, b, to + 1);
 #else
-  auto upper_a = round_number(d, a), upper_b = round_number(d, b);
+  // To nearest, ties to even, unless there may be a NaN: rounding must not make infinity of it.
+  const hn::RebindToUnsigned<Floats> d32;
+  auto rounded = [&](FloatVec x) HWY_ATTR {
+    const auto bits = hn::BitCast(d32, x);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
+    return hn::BitCast(d, hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7fffu))));
+  };
+  FloatVec upper_a = rounded(a), upper_b = rounded(b);
   const auto sum = hn::Add(a, b);
-  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(sum, sum)))) {  // a NaN, or infinities
-    upper_a = round_any(d, a);
-    upper_b = round_any(d, b);
+  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(sum, sum)))) {
+    upper_a = round_to_bf16(d, a);
+    upper_b = round_to_bf16(d, b);
   }
   const hn::Repartition<uint16_t, Floats> d16;
   const auto halves = hn::ConcatOdd(d16, hn::BitCast(d16, upper_b), hn::BitCast(d16, upper_a));
@@ -136,6 +132,25 @@ HWY_INLINE std::array<float, kSums> sum_lanes(int64_t n, Add add) {
   };
   for_lanes_from<hn::MaxLanes(Floats())>(i, n, rest);
   return totals;
+}
+
+// The largest value(d, i).
+template <class Value>
+HWY_INLINE float max_lanes(int64_t n, Value value) {
+  const Floats d;
+  const auto step = static_cast<int64_t>(hn::Lanes(d));
+  auto a = hn::Set(d, -std::numeric_limits<float>::infinity()), b = a;
+  int64_t i = 0;
+  for (; i + 2 * step <= n; i += 2 * step) {
+    a = hn::Max(a, value(d, i));
+    b = hn::Max(b, value(d, i + step));
+  }
+  float top = hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
+  auto rest = [&](auto any, int64_t at) HWY_ATTR {
+    top = std::max(top, hn::GetLane(hn::MaxOfLanes(any, value(any, at))));
+  };
+  for_lanes_from<hn::MaxLanes(Floats())>(i, n, rest);
+  return top;
 }
 
 }  // namespace centavo::cpu::HWY_NAMESPACE

@@ -54,8 +54,8 @@ HWY_INLINE V exp(D d, V x) {
   r = hn::NegMulAdd(n, hn::Set(d, kLn2Low), r);
   const V p = polynomial(d, r, kP);
 #if HWY_TARGET == HWY_AVX3
-  return V{_mm512_scalef_ps(p.raw, n.raw)};
-#else
+  if constexpr (hn::MaxLanes(D()) == 16) return V{_mm512_scalef_ps(p.raw, n.raw)};
+#endif
   // 2^n in two factors, since n may be 128; what is smaller than the smallest normal is dropped.
   const hn::RebindToSigned<D> di;
   const auto whole = hn::ConvertTo(di, n);
@@ -65,7 +65,6 @@ HWY_INLINE V exp(D d, V x) {
   };
   const V scaled = hn::Mul(hn::Mul(p, power(half)), power(hn::Sub(whole, half)));
   return hn::IfThenZeroElse(hn::Lt(n, hn::Set(d, -126.0f)), scaled);
-#endif
 }
 
 // 1 / (1 + e^-x)
