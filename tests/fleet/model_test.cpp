@@ -191,11 +191,14 @@ TEST(Calibration, LeaveOneOutErrorsHoldTheirBounds) {
   EXPECT_LE(calibration.worse_than_35, 3);
   EXPECT_GE(calibration.pairs, 30);
   EXPECT_GE(calibration.pairs_right, 0.9 * calibration.pairs);
-  for (ChipKind kind : {ChipKind::kNeuron, ChipKind::kGpu, ChipKind::kCpu}) {
-    EXPECT_GT(error_band(calibration, kind), 0.02);
-    EXPECT_LT(error_band(calibration, kind), 0.4);
+  // The committed bands and parameters are this fit's.
+  const ErrorBands bands = error_bands(calibration), committed = ErrorBands::load(data_dir());
+  for (double ErrorBands::*band : {&ErrorBands::neuron, &ErrorBands::gpu, &ErrorBands::cpu}) {
+    EXPECT_GT(bands.*band, 0.02);
+    EXPECT_LT(bands.*band, 0.4);
+    EXPECT_NEAR(committed.*band, bands.*band, 0.01);
   }
-  // The committed parameters are this fit.
+  EXPECT_EQ(committed.chips, bands.chips);
   for (const ParameterInfo& info : parameter_infos())
     EXPECT_NEAR(predictor.parameters().*info.member / (calibration.parameters.*info.member), 1,
                 0.02)

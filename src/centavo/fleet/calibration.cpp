@@ -119,6 +119,7 @@ Calibration calibrate(std::span<const TrainingRow> rows, const Predictor& predic
     row.id = rows[i].id;
     row.model = rows[i].model;
     row.machine = all.rows[i].instance->name;
+    row.chip = all.rows[i].instance->chip.name;
     row.chip_kind = all.rows[i].instance->chip.kind;
     row.measured = rows[i].samples_per_second;
     row.predicted = predict(all.with(minimize(others, best)), all.rows[i]);
@@ -132,13 +133,20 @@ Calibration calibrate(std::span<const TrainingRow> rows, const Predictor& predic
   return result;
 }
 
-double error_band(const Calibration& calibration, ChipKind kind) {
-  std::vector<double> own, all;
-  for (const RowError& row : calibration.rows) {
-    all.push_back(std::abs(row.error()));
-    if (row.chip_kind == kind) own.push_back(all.back());
-  }
-  return quantile(own.size() >= 4 ? own : all, 0.8);
+ErrorBands error_bands(const Calibration& calibration) {
+  const auto band = [&](ChipKind kind) {
+    std::vector<double> own, all;
+    for (const RowError& row : calibration.rows) {
+      all.push_back(std::abs(row.error()));
+      if (row.chip_kind == kind) own.push_back(all.back());
+    }
+    return quantile(own.size() >= 4 ? own : all, 0.8);
+  };
+  ErrorBands bands{band(ChipKind::kNeuron), band(ChipKind::kGpu), band(ChipKind::kCpu), {}};
+  for (const RowError& row : calibration.rows)
+    if (std::find(bands.chips.begin(), bands.chips.end(), row.chip) == bands.chips.end())
+      bands.chips.push_back(row.chip);
+  return bands;
 }
 
 double predicted_ratio(const RatioRow& ratio, const Predictor& predictor, const PriceBook& prices,

@@ -13,7 +13,7 @@
 namespace centavo::fleet {
 
 struct RowError {
-  std::string id, model, machine;
+  std::string id, model, machine, chip;
   ChipKind chip_kind = ChipKind::kOther;
   double measured = 0;   // samples/s
   double predicted = 0;  // with parameters fitted to the other rows
@@ -38,9 +38,9 @@ Parameters fit(std::span<const TrainingRow> rows, const Predictor& predictor);
 // Fits with and without each row. Rows that cannot be predicted throw Error naming the row.
 Calibration calibrate(std::span<const TrainingRow> rows, const Predictor& predictor);
 
-// Relative half-width that holds about 80 % of leave-one-out errors on machines with that kind of
-// chip (on all when fewer than four rows are of it): the +- printed beside a prediction.
-double error_band(const Calibration& calibration, ChipKind kind);
+// The +- of predictions: the 80 % quantile of leave-one-out errors by kind of chip, of all rows
+// where a kind has fewer than four.
+ErrorBands error_bands(const Calibration& calibration);
 
 // Predicted samples per dollar of ratio.better over ratio.than with the prices of `choice`.
 double predicted_ratio(const RatioRow& ratio, const Predictor& predictor, const PriceBook& prices,

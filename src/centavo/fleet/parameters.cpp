@@ -1,6 +1,7 @@
 // Priors and the parameters' file.
 #include "centavo/fleet/parameters.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "centavo/fleet/data_dir.h"
@@ -45,6 +46,38 @@ std::string to_toml(const Parameters& parameters) {
   for (const ParameterInfo& info : parameter_infos())
     text += fmt::format("{} = {:.5g}  # {}\n", info.name, parameters.*info.member, info.unit);
   return text;
+}
+
+double ErrorBands::of(const Chip& chip) const {
+  const double known = chip.kind == ChipKind::kNeuron ? neuron
+                       : chip.kind == ChipKind::kCpu  ? cpu
+                                                      : gpu;
+  return std::find(chips.begin(), chips.end(), chip.name) != chips.end() ? known : 1.5 * known;
+}
+
+ErrorBands ErrorBands::load() {
+  return load(data_dir());
+}
+
+ErrorBands ErrorBands::load(const std::filesystem::path& dir) {
+  ErrorBands bands;
+  TomlFile file(dir / "bands.toml");
+  TomlTable root = file.root();
+  bands.neuron = root.number("neuron");
+  bands.gpu = root.number("gpu");
+  bands.cpu = root.number("cpu");
+  bands.chips = root.texts_or_empty("chips");
+  root.finish();
+  return bands;
+}
+
+std::string to_toml(const ErrorBands& bands) {
+  return fmt::format(
+      "# How far off predictions are, by kind of chip: what about 80 % of leave-one-out errors "
+      "stay within. chips: those\n"
+      "# with a row in the calibration. Written by `centavo fleet calibrate --write`.\n"
+      "neuron = {:.3g}\ngpu = {:.3g}\ncpu = {:.3g}\nchips = [\"{}\"]\n",
+      bands.neuron, bands.gpu, bands.cpu, fmt::join(bands.chips, "\", \""));
 }
 
 }  // namespace centavo::fleet

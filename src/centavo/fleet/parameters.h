@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "centavo/fleet/catalogue.h"
+
 namespace centavo::fleet {
 
 struct Parameters {
@@ -32,7 +34,21 @@ struct ParameterInfo {
 };
 const std::vector<ParameterInfo>& parameter_infos();
 
-// The file's text for these values; Parameters::load reads it back.
+// How far off predictions are: the +- printed beside them.
+struct ErrorBands {
+  double neuron = 0, gpu = 0,
+         cpu = 0;  // relative half-width that about 80 % of leave-one-out errors stay within
+  std::vector<std::string> chips;  // those with a row in the calibration
+
+  // Half as much again for a chip without a row.
+  double of(const Chip& chip) const;
+  // Reads bands.toml from `dir`, by default data_dir().
+  static ErrorBands load(const std::filesystem::path& dir);
+  static ErrorBands load();
+};
+
+// The files' texts for these values; load() reads them back.
 std::string to_toml(const Parameters& parameters);
+std::string to_toml(const ErrorBands& bands);
 
 }  // namespace centavo::fleet

@@ -96,11 +96,12 @@ std::string_view name_of(Bound bound) {
 }
 
 Predictor Predictor::load() {
-  return {Catalogue::load(), SoftwareTable::load(), Parameters::load()};
+  return {Catalogue::load(), SoftwareTable::load(), Parameters::load(), ErrorBands::load()};
 }
 
 Predictor Predictor::load(const std::filesystem::path& dir) {
-  return {Catalogue::load(dir), SoftwareTable::load(dir), Parameters::load(dir)};
+  return {Catalogue::load(dir), SoftwareTable::load(dir), Parameters::load(dir),
+          ErrorBands::load(dir)};
 }
 
 Prediction Predictor::predict(const Instance& instance, const Workload& workload,

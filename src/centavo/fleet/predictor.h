@@ -47,8 +47,11 @@ struct Prediction {
 
 class Predictor {
  public:
-  Predictor(Catalogue catalogue, SoftwareTable software, Parameters parameters)
-      : catalogue_(std::move(catalogue)), software_(std::move(software)), parameters_(parameters) {}
+  Predictor(Catalogue catalogue, SoftwareTable software, Parameters parameters, ErrorBands bands)
+      : catalogue_(std::move(catalogue)),
+        software_(std::move(software)),
+        parameters_(parameters),
+        bands_(std::move(bands)) {}
   // The catalogue, software and fitted parameters of data_dir().
   static Predictor load();
   static Predictor load(const std::filesystem::path& dir);  // of one directory only
@@ -60,12 +63,15 @@ class Predictor {
   const Catalogue& catalogue() const { return catalogue_; }
   const SoftwareTable& software() const { return software_; }
   const Parameters& parameters() const { return parameters_; }
+  // Relative half-width of about 80 % of errors on that chip.
+  double band(const Chip& chip) const { return bands_.of(chip); }
   void set_parameters(const Parameters& parameters) { parameters_ = parameters; }
 
  private:
   Catalogue catalogue_;
   SoftwareTable software_;
   Parameters parameters_;
+  ErrorBands bands_;
 };
 
 // Why `setup` cannot run on `instance`, as an Error; returns a warning for limits that only mark.

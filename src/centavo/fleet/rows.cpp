@@ -118,9 +118,11 @@ Workload largest_that_fits(TrainingSetup setup, const Chip& chip) {
 
 // rows_csv.cpp, rows_jsonl.cpp
 std::vector<TrainingRow> read_csv_rows(const std::filesystem::path& path);
+std::vector<TrainingRow> read_jsonl_rows(const std::filesystem::path& path);
 
 std::vector<TrainingRow> read_training_rows(const std::filesystem::path& path) {
   if (path.extension() == ".csv") return read_csv_rows(path);
+  if (path.extension() == ".jsonl") return read_jsonl_rows(path);
   throw Error(path.string(), "training rows come from .csv or .jsonl files");
 }
 

@@ -36,14 +36,68 @@ std::vector<Tensor> select_indices(const std::vector<Tensor>& all,
   return some;
 }
 
+// Arguments: parameters, optimizer state (by state, then by trainable parameter), images, labels,
+// hyper, key. Outputs: loss, then parameters and state in the same order.
+std::vector<Tensor> record_step(const Model& model, const Optimizer& optimizer,
+                                const StepOptions& options, const std::vector<Tensor>& arguments) {
+  const std::vector<int> trainable = trainable_indices(model);
+  const size_t states = optimizer.state_names().size();
+  const size_t parameter_count = model.parameters().specs().size(),
+               carried = parameter_count + states * trainable.size();
+  std::vector<Tensor> parameters(arguments.begin(),
+                                 arguments.begin() + static_cast<int64_t>(parameter_count));
+  std::vector<Tensor> state(arguments.begin() + static_cast<int64_t>(parameter_count),
+                            arguments.begin() + static_cast<int64_t>(carried));
+  const Tensor &images = arguments[carried], &labels = arguments[carried + 1],
+               &hyper = arguments[carried + 2];
+  Context ctx(parameters, options.precision, true, arguments[carried + 3]);
+  Tensor loss = mean_loss(model.forward(ctx, images), labels, options.label_smoothing);
+  std::vector<Tensor> gradients = grad(loss, select_indices(parameters, trainable));
+  for (auto [buffer, value] : ctx.updates()) parameters[static_cast<size_t>(buffer.index)] = value;
+  NameScope scope("optimizer");
+  for (size_t t = 0; t < trainable.size(); ++t) {
+    Tensor& parameter = parameters[static_cast<size_t>(trainable[t])];
+    std::vector<Tensor> mine;
+    for (size_t s = 0; s < states; ++s) mine.push_back(state[s * trainable.size() + t]);
+    Optimizer::Update update = optimizer.update(parameter, gradients[t], mine, hyper);
+    parameter = update.parameter;
+    for (size_t s = 0; s < states; ++s) state[s * trainable.size() + t] = update.state[s];
+  }
+  std::vector<Tensor> outputs = {loss};
+  outputs.insert(outputs.end(), parameters.begin(), parameters.end());
+  outputs.insert(outputs.end(), state.begin(), state.end());
+  return outputs;
+}
+
+std::vector<TensorType> argument_types(const Model& model, const Optimizer& optimizer,
+                                       Precision precision, int64_t batch_size) {
+  std::vector<TensorType> types;
+  const auto& specs = model.parameters().specs();
+  for (const ParameterSpec& spec : specs) types.push_back({parameter_dtype(precision), spec.shape});
+  for (size_t s = 0; s < optimizer.state_names().size(); ++s) {
+    for (int i : trainable_indices(model)) types.push_back(types[static_cast<size_t>(i)]);
+  }
+  types.push_back(batched(model.input_shape(), batch_size));
+  types.push_back({DType::kI32, {batch_size}});
+  types.push_back({DType::kF32, {static_cast<int64_t>(optimizer.hyper(1, 0).size())}});
+  types.push_back({DType::kU32, {2}});
+  return types;
+}
+
 Device device_or_default(Device device) {
   return device ? device : default_device();
 }
 
 }  // namespace
 
-// Arguments: parameters, optimizer state (by state, then by trainable parameter), images, labels,
-// hyper, key. Outputs: loss, then parameters and state in the same order.
+Graph training_graph(const Model& model, const Optimizer& optimizer, const StepOptions& options,
+                     int64_t batch_size) {
+  std::vector<Tensor> inputs;
+  for (const TensorType& type : argument_types(model, optimizer, options.precision, batch_size))
+    inputs.push_back(make_input(type));
+  return build_graph(inputs, record_step(model, optimizer, options, inputs));
+}
+
 TrainStep::TrainStep(const Model& model, const Optimizer& optimizer, const StepOptions& options)
     : model_(model),
       optimizer_(optimizer),
@@ -65,8 +119,11 @@ TrainStep::TrainStep(const Model& model, const Optimizer& optimizer, const StepO
   FunctionOptions function{.name = "training step", .device = options_.device};
   const auto carried = static_cast<int>(parameters_.size() + state_.size());
   for (int i = 0; i < carried; ++i) function.donate.emplace_back(i + 1, i);
-  function_ =
-      compile([this](const std::vector<Tensor>& arguments) { return record(arguments); }, function);
+  function_ = compile(
+      [this](const std::vector<Tensor>& arguments) {
+        return record_step(model_, optimizer_, options_, arguments);
+      },
+      function);
 }
 
 void TrainStep::set_parameter(size_t index, const std::vector<float>& values) {
@@ -78,34 +135,6 @@ void TrainStep::set_parameter(size_t index, const std::vector<float>& values) {
   }
   std::vector<bf16> rounded(values.begin(), values.end());
   parameters_[index] = from_host(type, rounded.data(), options_.device);
-}
-
-std::vector<Tensor> TrainStep::record(const std::vector<Tensor>& arguments) const {
-  const size_t parameter_count = parameters_.size(), carried = parameter_count + state_.size();
-  std::vector<Tensor> parameters(arguments.begin(),
-                                 arguments.begin() + static_cast<int64_t>(parameter_count));
-  std::vector<Tensor> state(arguments.begin() + static_cast<int64_t>(parameter_count),
-                            arguments.begin() + static_cast<int64_t>(carried));
-  const Tensor &images = arguments[carried], &labels = arguments[carried + 1],
-               &hyper = arguments[carried + 2];
-  Context ctx(parameters, options_.precision, true, arguments[carried + 3]);
-  Tensor loss = mean_loss(model_.forward(ctx, images), labels, options_.label_smoothing);
-  std::vector<Tensor> gradients = grad(loss, select_indices(parameters, trainable_));
-  for (auto [buffer, value] : ctx.updates()) parameters[static_cast<size_t>(buffer.index)] = value;
-  NameScope scope("optimizer");
-  const size_t states = optimizer_.state_names().size();
-  for (size_t t = 0; t < trainable_.size(); ++t) {
-    Tensor& parameter = parameters[static_cast<size_t>(trainable_[t])];
-    std::vector<Tensor> mine;
-    for (size_t s = 0; s < states; ++s) mine.push_back(state[s * trainable_.size() + t]);
-    Optimizer::Update update = optimizer_.update(parameter, gradients[t], mine, hyper);
-    parameter = update.parameter;
-    for (size_t s = 0; s < states; ++s) state[s * trainable_.size() + t] = update.state[s];
-  }
-  std::vector<Tensor> outputs = {loss};
-  outputs.insert(outputs.end(), parameters.begin(), parameters.end());
-  outputs.insert(outputs.end(), state.begin(), state.end());
-  return outputs;
 }
 
 Tensor TrainStep::run(const Tensor& images, const Tensor& labels, double lr) {
@@ -126,19 +155,8 @@ Tensor TrainStep::run(const Tensor& images, const Tensor& labels, double lr) {
   return outputs[0];
 }
 
-std::vector<TensorType> TrainStep::argument_types(int64_t batch_size) const {
-  std::vector<TensorType> types;
-  for (const Tensor& t : parameters_) types.push_back(t.type());
-  for (const Tensor& t : state_) types.push_back(t.type());
-  types.push_back(batched(model_.input_shape(), batch_size));
-  types.push_back({DType::kI32, {batch_size}});
-  types.push_back({DType::kF32, {static_cast<int64_t>(optimizer_.hyper(1, 0).size())}});
-  types.push_back({DType::kU32, {2}});
-  return types;
-}
-
 Executable& TrainStep::executable(int64_t batch_size) {
-  return function_.executable(argument_types(batch_size));
+  return function_.executable(argument_types(model_, optimizer_, options_.precision, batch_size));
 }
 
 double TrainStep::matrix_flops(int64_t batch_size) const {

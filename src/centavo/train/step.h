@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "centavo/ir/graph.h"
 #include "centavo/models/model.h"
 #include "centavo/optim/optimizer.h"
 #include "centavo/runtime/runtime.h"
@@ -50,9 +51,6 @@ class TrainStep {
   const StepOptions& options() const { return options_; }
 
  private:
-  std::vector<Tensor> record(const std::vector<Tensor>& arguments) const;
-  std::vector<TensorType> argument_types(int64_t batch_size) const;
-
   const Model& model_;
   const Optimizer& optimizer_;
   StepOptions options_;
@@ -61,6 +59,11 @@ class TrainStep {
   CompiledFunction function_;
   int64_t steps_ = 0;
 };
+
+// The step's graph for a batch, recorded only: nothing is compiled or allocated. For costs and
+// predictions.
+Graph training_graph(const Model& model, const Optimizer& optimizer, const StepOptions& options,
+                     int64_t batch_size);
 
 // The loss of a batch and its gradient by each trainable parameter, for tests and parity checks.
 // Arguments: parameters, images, labels, key u32 [2]. Outputs: loss, then gradients in order, in
