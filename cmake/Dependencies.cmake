@@ -11,3 +11,6 @@ find_package(hwy 1.0.3 REQUIRED CONFIG)
 # Debian's dnnl-config.cmake insists on OpenCL, which nothing here uses: look for the library itself.
 find_path(CENTAVO_DNNL_INCLUDE dnnl.hpp REQUIRED)
 find_library(CENTAVO_DNNL_LIBRARY dnnl REQUIRED)
+# Optional: without it every run has one process. src/centavo/dist is the only user.
+find_path(CENTAVO_MPI_INCLUDE mpi.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/mpi)
+find_library(CENTAVO_MPI_LIBRARY mpi PATH_SUFFIXES openmpi/lib)

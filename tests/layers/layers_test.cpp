@@ -23,8 +23,8 @@ const std::map<std::string, std::set<std::string>> kMayUse = [] {
   m["ir"] = {"base"};
   m["ops"] = {"base", "ir"};
   m["autodiff"] = m["passes"] = m["plan"] = {"base", "ir", "ops"};
-  m["backend"] = {"base", "ir", "ops", "passes", "plan"};
-  m["runtime"] = {"base", "ir", "ops", "autodiff", "passes", "plan", "backend"};
+  m["backend"] = {"base", "ir", "ops", "passes", "plan", "dist"};
+  m["runtime"] = {"base", "ir", "ops", "autodiff", "passes", "plan", "backend", "dist"};
   m["io"] = m["data"] = m["dist"] = {"base", "io"};
   m["fleet"] = {"base", "io", "ir", "ops"};
   m["nn"] = m["optim"] = {"base", "ir", "ops", "autodiff", "backend", "runtime", "io"};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "centavo/dist/group.h"
 #include "centavo/ir/graph.h"
 
 namespace centavo {
@@ -83,6 +84,7 @@ using Device = std::shared_ptr<Backend>;
 
 struct DeviceOptions {
   int threads = 0;  // 0: one per core that the process may use
+  std::shared_ptr<dist::Group> group;  // the ranks that all_reduce joins; null: this process alone
 };
 // "cpu" or "reference". Throws Error with the nearest name for anything else.
 Device open_device(const std::string& name, const DeviceOptions& options = {});

@@ -54,6 +54,7 @@ io::Json json_of(const BenchFlags& f, const Model& model, int threads, const Ben
           {"precision", f.precision},
           {"device", f.device.name},
           {"threads", threads},
+          {"ranks", f.device.group->size()},
           {"workers", f.workers},
           {"steps", r.steps},
           {"step_seconds", r.step.median},
@@ -84,6 +85,8 @@ void print_result(const BenchFlags& f, const Model& model, const Device& device,
   row("model", fmt::format("{} ({} parameters)", model.name(),
                            with_thousands(model.parameters().trainable_elements())));
   row("device", fmt::format("{}: {}", device->name(), device->description()));
+  if (f.device.group->size() > 1)
+    row("ranks", fmt::format("{}, each with a batch of its own", f.device.group->size()));
   row("batch", fmt::format("{} samples of {}, {}", f.options.batch_size,
                            to_string(model.input_shape()), f.precision));
   row("steps", fmt::format("{} measured after {} of warm-up", r.steps, f.options.warmup));
@@ -142,15 +145,21 @@ void print_profile(const BenchResult& r) {
   fmt::print("\n{}", table.to_string());
 }
 
-int run_command(const BenchFlags& f) {
+int run_command(BenchFlags& f) {
   auto data = data::open_dataset(f.dataset, dataset_options(f.model.options, data::Split::kTrain));
   Device device = f.device.open();
   std::unique_ptr<Model> model = f.model.make(data.get());
   std::unique_ptr<Optimizer> optimizer = f.optimizer.make();
-  TrainStep step(*model, *optimizer, {precision_from_name(f.precision), 0, f.seed, device});
+  TrainStep step(*model, *optimizer,
+                 {precision_from_name(f.precision), 0, f.seed, device, f.device.group,
+                  static_cast<int64_t>(f.device.bucket_mib * (1 << 20))});
   step.executable(f.options.batch_size);  // fails before anything is loaded
   data::Loader loader(data,
-                      {.batch_size = f.options.batch_size, .workers = f.workers, .seed = f.seed});
+                      {.batch_size = f.options.batch_size,
+                       .workers = f.workers,
+                       .seed = f.seed,
+                       .rank = f.device.group->rank(),
+                       .world = f.device.group->size()});
   BenchOptions options = f.options;
   options.lr = f.optimizer.resolved().lr;
   ProgressBar bar(f.format == Format::kTable && on_terminal());

@@ -9,6 +9,7 @@
 #include "centavo/base/text.h"
 #include "centavo/cli/commands.h"
 #include "centavo/cli/help.h"
+#include "centavo/dist/launcher.h"
 
 namespace centavo::cli {
 namespace {
@@ -38,6 +39,7 @@ std::vector<std::string> candidates(const CLI::App& app) {
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  if (dist::launcher_rank() > 0) return 2;  // rank 0 says it
   std::string message = error.what();
   // A misspelt word is the likelier mistake when something required is missing too.
   const std::vector<std::string> extras = app.remaining(true);
@@ -55,6 +57,14 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
       app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
   fmt::print(stderr, "centavo{}: {}\nTry `centavo{} --help`.\n", command, message, command);
   return 2;
+}
+
+// "centavo", and in a job of several ranks which of them speaks.
+std::string program_name() {
+  if (dist::launcher_size() < 2) return "centavo";
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return fmt::format("centavo: rank {} on host {}", dist::launcher_rank(), host.data());
 }
 
 int run(int argc, char** argv) {
@@ -85,14 +95,15 @@ int run(int argc, char** argv) {
 }  // namespace centavo::cli
 
 int main(int argc, char** argv) {
+  using centavo::cli::program_name;
   try {
     return centavo::cli::run(argc, argv);
   } catch (const centavo::Error& error) {
-    fmt::print(stderr, "centavo: {}\n", error.what());
+    fmt::print(stderr, "{}: {}\n", program_name(), error.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "centavo: out of memory; use a smaller batch or model\n");
+    fmt::print(stderr, "{}: out of memory; use a smaller batch or model\n", program_name());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "centavo: {}\n", error.what());
+    fmt::print(stderr, "{}: {}\n", program_name(), error.what());
   }
   return 1;
 }

@@ -1,8 +1,10 @@
 // Definitions of the shared options.
 #include "centavo/cli/options.h"
 
+#include <cstdio>
 #include <unistd.h>
 
+#include "centavo/base/log.h"
 #include "centavo/base/text.h"
 
 namespace centavo::cli {
@@ -96,12 +98,30 @@ std::unique_ptr<Model> ModelFlags::make(const data::Dataset* data) const {
 DeviceFlags::DeviceFlags(CLI::App& app) {
   add_value(app, "Device", "--device", name, "NAME", "Where to train: `centavo devices` lists them")
       ->check(known_name("device", device_names()));
-  add_value(app, "Device", "--threads", threads, "N", "Threads that compute; 0 takes every core")
+  add_value(app, "Device", "--threads", threads, "N", "Threads that compute; 0 takes every core (under mpirun: those the rank is bound to)")
       ->check(non_negative());
+  add_value(app, "Device", "--comm-timeout", comm_timeout, "S",
+            "Under mpirun: seconds to wait for another rank before ending the job")
+      ->check(positive());
+  add_value(app, "Device", "--bucket-mib", bucket_mib, "X",
+            "Under mpirun: MiB of gradients that are reduced together")
+      ->check(positive());
 }
 
-Device DeviceFlags::open() const {
-  Device device = open_device(name, {.threads = threads});
+Device DeviceFlags::open() {
+  group = dist::open_group({.timeout = comm_timeout});
+  if (group->size() > 1) {
+    if (name != "cpu")
+      throw Error("device", "'{}' trains in one process; leave mpirun out, or use --device cpu",
+                  name);
+    set_log_prefix(fmt::format("rank {}: ", group->rank()));
+    if (group->rank() > 0) {
+      set_log_level(LogLevel::kWarning);
+      if (!std::freopen("/dev/null", "w", stdout)) throw Error("dist", "cannot open /dev/null");
+    }
+  }
+  Device device =
+      open_device(name, {.threads = threads > 0 ? threads : group->threads(), .group = group});
   set_default_device(device);
   return device;
 }

@@ -27,9 +27,14 @@ struct ModelFlags {
 
 struct DeviceFlags {
   explicit DeviceFlags(CLI::App& app);
-  Device open() const;
+  // Joins the job that mpirun started, if any, and opens the device. Other ranks than 0 print
+  // nothing to standard output from then on.
+  Device open();
   std::string name = "cpu";
   int threads = 0;
+  double comm_timeout = 60;  // seconds
+  double bucket_mib = 8;
+  std::shared_ptr<dist::Group> group;  // once opened
 };
 
 struct OptimizerFlags {

@@ -95,8 +95,12 @@ void print_header(const TrainFlags& f, const Model& model, const data::Dataset& 
   row("precision", f.precision);
   row("optimizer", fmt::format("{}, lr {}, weight decay {}, {} schedule", f.optimizer.name, o.lr,
                                o.weight_decay, f.schedule));
-  row("batch", fmt::format("{} samples, {} loader thread{}", f.batch_size, f.workers,
-                           f.workers == 1 ? "" : "s"));
+  const int ranks = f.device.group->size();
+  row("batch", fmt::format("{} samples{}, {} loader thread{}", f.batch_size,
+                           ranks > 1 ? fmt::format(" on each of {} ranks, {} in all", ranks,
+                                                   f.batch_size * ranks)
+                                     : "",
+                           f.workers, f.workers == 1 ? "" : "s"));
   row("output", f.output);
 }
 
@@ -120,20 +124,30 @@ int run_train(TrainFlags f) {
   std::unique_ptr<Model> model = f.model.make(train_set.get());
   std::unique_ptr<Optimizer> optimizer = f.optimizer.make();
   OptimizerOptions optimizer_options = f.optimizer.resolved();
-  data::LoaderOptions loading{.batch_size = f.batch_size, .workers = f.workers, .seed = f.seed};
+  const auto& group = f.device.group;
+  data::LoaderOptions loading{.batch_size = f.batch_size,
+                              .workers = f.workers,
+                              .seed = f.seed,
+                              .rank = group->rank(),
+                              .world = group->size()};
   data::Loader loader(train_set, loading);
   if (f.output.empty()) f.output = default_output(model->name());
   const bool table = f.format == Format::kTable;
   if (table) print_header(f, *model, *train_set, *eval_set, device, optimizer_options);
 
-  StepOptions step_options{precision_from_name(f.precision), f.smoothing, f.seed, device};
+  StepOptions step_options{precision_from_name(f.precision),
+                           f.smoothing,
+                           f.seed,
+                           device,
+                           group,
+                           static_cast<int64_t>(f.device.bucket_mib * (1 << 20))};
   TrainStep step(*model, *optimizer, step_options);
   ProgressBar bar(table && on_terminal());
   TrainerOptions options;
   options.epochs = f.epochs;
   options.max_steps = f.max_steps;
   options.log_interval = f.log_interval;
-  options.output = f.output;
+  if (group->rank() == 0) options.output = f.output;  // the files are rank 0's
   const int64_t total = f.epochs * loader.batches_per_epoch();
   options.schedule = {f.schedule,     optimizer_options.lr,
                       f.min_lr,       0,

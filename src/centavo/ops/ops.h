@@ -1,6 +1,7 @@
 // All tensor functions.
 #pragma once
 
+#include "centavo/ops/all_reduce.h"
 #include "centavo/ops/conv.h"
 #include "centavo/ops/creation.h"
 #include "centavo/ops/elementwise.h"

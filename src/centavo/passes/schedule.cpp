@@ -14,6 +14,7 @@ bool belongs_to_updates(const Node& node) {
   const Op* op = node.op;
   if (op == &op_fusion) return node.attrs.text("kind") == "loop";
   return op->elementwise || op == &op_adam_update || op == &op_sgd_update ||
+         op == &op_all_reduce ||
          op == &op_broadcast_in_dim || op == &op_reshape || op == &op_constant || op == &op_slice;
 }
 

@@ -77,8 +77,10 @@ BenchResult run_bench(TrainStep& step, data::Loader& loader, const BenchOptions&
   fill_summaries(result, times);
   result.steps = static_cast<int64_t>(times.size());
   if (result.step.median > 0) {
-    result.samples_per_second = static_cast<double>(options.batch_size) / result.step.median;
-    result.tflops = step.matrix_flops(options.batch_size) / result.step.median / 1e12;
+    const int ranks = step.options().ranks();
+    result.samples_per_second =
+        static_cast<double>(options.batch_size * ranks) / result.step.median;
+    result.tflops = ranks * step.matrix_flops(options.batch_size) / result.step.median / 1e12;
   }
   if (options.profile) result.profile = executable.profile();
   result.compiles = counter("Compile");

@@ -1,6 +1,9 @@
 // Recording of the training step.
 #include "centavo/train/step.h"
 
+#include <algorithm>
+#include <map>
+
 #include "centavo/autodiff/grad.h"
 #include "centavo/ir/op.h"
 #include "centavo/ops/ops.h"
@@ -36,6 +39,35 @@ std::vector<Tensor> select_indices(const std::vector<Tensor>& all,
   return some;
 }
 
+// Replaces each tensor by its mean over the ranks, in buckets of about `bucket_bytes` in the order
+// in which the tensors are made, so that a bucket is complete as early as it can be.
+void average_over_ranks(const std::vector<Tensor*>& tensors, const StepOptions& options) {
+  NameScope scope("all_reduce");
+  std::vector<Tensor*> order = tensors;
+  std::stable_sort(order.begin(), order.end(), [](const Tensor* a, const Tensor* b) {
+    return a->node()->sequence < b->node()->sequence;
+  });
+  std::map<DType, std::vector<Tensor*>> open;
+  auto close = [&](std::vector<Tensor*>& bucket) {
+    std::vector<Tensor> values;
+    for (const Tensor* t : bucket) values.push_back(*t);
+    values = all_reduce(values, options.ranks(), 1.0 / options.ranks());
+    for (size_t i = 0; i < bucket.size(); ++i) *bucket[i] = values[i];
+    bucket.clear();
+  };
+  std::map<DType, int64_t> bytes;
+  for (Tensor* t : order) {
+    open[t->dtype()].push_back(t);
+    bytes[t->dtype()] += t->type().bytes();
+    if (bytes[t->dtype()] < options.bucket_bytes) continue;
+    close(open[t->dtype()]);
+    bytes[t->dtype()] = 0;
+  }
+  for (auto& [dtype, bucket] : open) {
+    if (!bucket.empty()) close(bucket);
+  }
+}
+
 // Arguments: parameters, optimizer state (by state, then by trainable parameter), images, labels,
 // hyper, key. Outputs: loss, then parameters and state in the same order.
 std::vector<Tensor> record_step(const Model& model, const Optimizer& optimizer,
@@ -54,6 +86,13 @@ std::vector<Tensor> record_step(const Model& model, const Optimizer& optimizer,
   Tensor loss = mean_loss(model.forward(ctx, images), labels, options.label_smoothing);
   std::vector<Tensor> gradients = grad(loss, select_indices(parameters, trainable));
   for (auto [buffer, value] : ctx.updates()) parameters[static_cast<size_t>(buffer.index)] = value;
+  if (options.ranks() > 1) {
+    std::vector<Tensor*> shared = {&loss};
+    for (Tensor& gradient : gradients) shared.push_back(&gradient);
+    for (const auto& update : ctx.updates())
+      shared.push_back(&parameters[static_cast<size_t>(update.first.index)]);
+    average_over_ranks(shared, options);
+  }
   NameScope scope("optimizer");
   for (size_t t = 0; t < trainable.size(); ++t) {
     Tensor& parameter = parameters[static_cast<size_t>(trainable[t])];
@@ -109,6 +148,7 @@ TrainStep::TrainStep(const Model& model, const Optimizer& optimizer, const StepO
     parameters_.push_back(make_input({dtype, spec.shape}));
   for (size_t i = 0; i < parameters_.size(); ++i)
     set_parameter(i, initial_values(model_.parameters().specs()[i], options_.seed));
+  broadcast_parameters();
   for (size_t s = 0; s < optimizer_.state_names().size(); ++s) {
     for (int i : trainable_) {
       const TensorType type = parameters_[static_cast<size_t>(i)].type();
@@ -137,10 +177,24 @@ void TrainStep::set_parameter(size_t index, const std::vector<float>& values) {
   parameters_[index] = from_host(type, rounded.data(), options_.device);
 }
 
+void TrainStep::broadcast_parameters() {
+  if (options_.ranks() == 1) return;
+  options_.device->synchronize();
+  for (Tensor& parameter : parameters_) {
+    std::vector<std::byte> bytes(static_cast<size_t>(parameter.type().bytes()));
+    read(parameter, bytes.data());
+    options_.group->broadcast(bytes.data(), parameter.type().bytes(), 0);
+    parameter = from_host(parameter.type(), bytes.data(), options_.device);
+  }
+}
+
 Tensor TrainStep::run(const Tensor& images, const Tensor& labels, double lr) {
   ++steps_;
   std::vector<float> hyper = optimizer_.hyper(steps_, lr);
-  std::vector<uint32_t> key = {static_cast<uint32_t>(options_.seed), static_cast<uint32_t>(steps_)};
+  // Ranks draw different dropout masks.
+  const auto rank = static_cast<uint32_t>(options_.group ? options_.group->rank() : 0);
+  std::vector<uint32_t> key = {static_cast<uint32_t>(options_.seed) + rank * 0x9e3779b9u,
+                               static_cast<uint32_t>(steps_)};
   std::vector<Tensor> arguments = parameters_;
   arguments.insert(arguments.end(), state_.begin(), state_.end());
   arguments.push_back(images);

@@ -21,6 +21,12 @@ struct StepOptions {
   double label_smoothing = 0;
   uint64_t seed = 42;
   Device device;  // default_device() when null
+  // Data-parallel ranks; each trains on a batch of its own. The device must have been opened with
+  // the same group. Null: one rank.
+  std::shared_ptr<dist::Group> group;
+  int64_t bucket_bytes = int64_t{8} << 20;  // gradients that are reduced together, about
+
+  int ranks() const { return group ? group->size() : 1; }
 };
 
 // Forward, backward and update as one executable. Parameters and optimizer state live on the device
@@ -34,7 +40,7 @@ class TrainStep {
   TrainStep& operator=(const TrainStep&) = delete;
 
   // Starts one step on images f32 [N, C, H, W] and labels i32 [N] at learning rate `lr`; returns
-  // its loss (f32 scalar, mean over the batch), which is there when it is read.
+  // its loss (f32 scalar, mean over the batches of all ranks), which is there when it is read.
   Tensor run(const Tensor& images, const Tensor& labels, double lr);
 
   int64_t steps_done() const { return steps_; }
@@ -42,6 +48,9 @@ class TrainStep {
   const std::vector<Tensor>& parameters() const { return parameters_; }
   // Replaces a parameter's value: fp32 numbers, as many as it has elements.
   void set_parameter(size_t index, const std::vector<float>& values);
+
+  // Makes rank 0's parameters those of every rank, which must all call it. The constructor does.
+  void broadcast_parameters();
 
   // Compiles for a batch size without running.
   Executable& executable(int64_t batch_size);

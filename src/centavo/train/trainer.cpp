@@ -2,6 +2,7 @@
 #include "centavo/train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "centavo/base/timer.h"
@@ -92,7 +93,7 @@ EpochResult Trainer::run_epoch(int64_t epoch, data::Loader& loader) {
     std::shared_ptr<const data::Batch> batch = loader.next();
     CENTAVO_CHECK(batch, "the loader ended inside an epoch");
     waits.add(batch->wait_seconds());
-    progress.batch_size = batch->size();
+    progress.batch_size = batch->size() * step_.options().ranks();
     const double previous_lr = lr;
     lr = learning_rate(options_.schedule, step_.steps_done());
     Tensor loss =
@@ -119,6 +120,20 @@ EvalCounts Trainer::evaluate(data::Loader& loader) {
     total.top1 += counts.top1;
     total.top5 += counts.top5;
     if (options_.on_eval_step) options_.on_eval_step(++done, loader.batches_per_epoch());
+  }
+  if (const auto& group = step_.options().group; group && group->size() > 1) {
+    std::array<double, 4> sums = {total.loss_sum, static_cast<double>(total.samples),
+                                  static_cast<double>(total.top1),
+                                  static_cast<double>(total.top5)};
+    std::vector<std::array<double, 4>> all(static_cast<size_t>(group->size()));
+    group->all_gather(sums.data(), all.data(), sizeof sums);
+    total = {};
+    for (const auto& [loss, samples, top1, top5] : all) {
+      total.loss_sum += loss;
+      total.samples += static_cast<int64_t>(samples);
+      total.top1 += static_cast<int64_t>(top1);
+      total.top5 += static_cast<int64_t>(top5);
+    }
   }
   return total;
 }

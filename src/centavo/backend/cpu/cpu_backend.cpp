@@ -16,7 +16,9 @@ namespace {
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const DeviceOptions& options) : worker_(std::make_shared<Worker>()) {
+  explicit CpuBackend(const DeviceOptions& options)
+      : group_(options.group), worker_(std::make_shared<Worker>()) {
+    context_.group = group_.get();
     const int wanted = options.threads > 0 ? options.threads : usable_cores();
     worker_->submit([&] { context_.threads = team_size(wanted); }).get();
     if (context_.threads < wanted) {
@@ -32,7 +34,7 @@ class CpuBackend : public Backend {
                        context_.threads == 1 ? "" : "s");
   }
   std::string fingerprint() const override {
-    return fmt::format("cpu threads={}", context_.threads);
+    return fmt::format("cpu threads={} ranks={}", context_.threads, group_ ? group_->size() : 1);
   }
   std::unique_ptr<Executable> compile(const Graph& graph) override {
     return compile_executable(graph, context_, worker_);
@@ -45,6 +47,7 @@ class CpuBackend : public Backend {
   void synchronize() override { worker_->drain(); }
 
  private:
+  std::shared_ptr<dist::Group> group_;
   KernelContext context_;
   std::shared_ptr<Worker> worker_;
 };

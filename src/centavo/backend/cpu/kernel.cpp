@@ -43,6 +43,7 @@ bool may_overwrite(const Node& node, int output, int input) {
   // Updates: the parameter, momentum and moments in place; output i is input 0, 2, 3, ...
   if (node.op == &op_adam_update || node.op == &op_sgd_update)
     return in == (out == 0 ? 0 : out + 1);
+  if (node.op == &op_all_reduce) return in == out;
   // Kernels that are done with an element when they write its place.
   if (node.op == &op_layer_norm || node.op == &op_softmax || node.op == &op_cross_entropy_grad)
     return out == 0 && in == 0;

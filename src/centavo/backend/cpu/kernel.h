@@ -7,6 +7,7 @@
 #include <span>
 
 #include "centavo/backend/cpu/cpu_level.h"
+#include "centavo/dist/group.h"
 #include "centavo/ir/tensor.h"
 
 namespace centavo::cpu {
@@ -35,6 +36,7 @@ using Kernel = std::function<void(const KernelArgs&)>;
 struct KernelContext {
   int threads = 1;
   CpuLevel level = cpu_level();
+  dist::Group* group = nullptr;  // the ranks that all_reduce joins; null: this process alone
 };
 
 // Makes the kernel of `node`, or an empty one when this node's dtypes, shapes or attributes have

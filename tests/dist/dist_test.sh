@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# usage: dist_test.sh CASE PROBE CENTAVO. Runs ranks of the probe, or of the program, under mpirun.
+set -euo pipefail
+case=$1 probe=$2 centavo=$3
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+run() { timeout 120 mpirun --oversubscribe "$@"; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+train() {  # RANKS BATCH NAME: the small run that all of these share
+  local ranks=$1 batch=$2 out=$work/$3
+  shift 3
+  run -n "$ranks" "$centavo" train --model mlp --hidden 32 --dataset fake --img-size 8 --in-chans 1 \
+    --num-classes 5 --batch-size "$batch" --max-steps 20 --precision fp32 --threads 1 --workers 1 \
+    --seed 3 --opt sgd --lr 0.05 --output "$out" "$@" >"$out.log" 2>&1 || { cat "$out.log"; exit 1; }
+}
+case $case in
+  ranks*) run -n "${case#ranks}" "$probe" "${case#ranks}" ;;
+  # Every rank a host of its own: what goes between hosts is MPI's alone.
+  network*) run -n "${case#network}" -x CENTAVO_DIST_ALONE=1 "$probe" "${case#network}" ;;
+  hang)
+    begin=$SECONDS
+    if run -n 2 "$probe" hang 2 >"$work/log" 2>&1; then echo "a hanging rank went unnoticed"; exit 1; fi
+    cat "$work/log"
+    [ $((SECONDS - begin)) -lt 30 ]
+    head -1 "$work/log" | grep -q 'rank 1 on host .*no answer for 2 s'
+    ;;
+  train)
+    train 2 8 two
+    train 2 8 again
+    train 1 16 one
+    cmp "$work/two/model.safetensors" "$work/again/model.safetensors"
+    [ "$(grep -c '^model ' "$work/two.log")" = 1 ]
+    grep -q '16 in all' "$work/two.log"
+    # train_loss, eval_loss and the hits of the last line agree with one rank's.
+    paste -d, <(tail -1 "$work/two/summary.csv") <(tail -1 "$work/one/summary.csv") | tee /dev/stderr |
+      awk -F, '{ for (i = 2; i <= 5; i++) { d = $i - $(i + 6); if (d < 0) d = -d;
+                 if (d > 1e-4 * ($i < 0 ? -$i : $i) + 0.02 * (i > 3)) exit 1 } }'
+    ;;
+  *) echo "unknown case $case"; exit 2 ;;
+esac
