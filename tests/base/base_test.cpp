@@ -1,7 +1,6 @@
 // The base layer: number formats, random numbers, names and shapes.
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 
 #include "centavo/base/philox.h"
@@ -13,9 +12,9 @@ namespace {
 
 TEST(Bf16, RoundsToNearestEven) {
   EXPECT_EQ(bf16(1.0f).bits, 0x3f80);
-  EXPECT_EQ(bf16(1.0f + 0x1p-8f).bits, 0x3f80);               // tie, to even
-  EXPECT_EQ(bf16(1.0f + 3 * 0x1p-8f).bits, 0x3f82);           // tie, to even
-  EXPECT_EQ(bf16(1.0f + 0x1p-8f + 0x1p-20f).bits, 0x3f81);    // above the tie
+  EXPECT_EQ(bf16(1.0f + 0x1p-8f).bits, 0x3f80);             // tie, to even
+  EXPECT_EQ(bf16(1.0f + 3 * 0x1p-8f).bits, 0x3f82);         // tie, to even
+  EXPECT_EQ(bf16(1.0f + 0x1p-8f + 0x1p-20f).bits, 0x3f81);  // above the tie
   EXPECT_TRUE(std::isnan(float(bf16(std::numeric_limits<float>::quiet_NaN()))));
   EXPECT_TRUE(std::isinf(float(bf16(std::numeric_limits<float>::max()))));
 }
@@ -71,6 +70,19 @@ TEST(DType, Names) {
     EXPECT_EQ(dtype_from_name(name_of(d)), d);
   }
   EXPECT_THROW(dtype_from_name("f23"), Error);
+}
+
+TEST(Text, NaturalOrderIsThatOfTimm) {
+  // sorted(names, key=timm.data.readers.class_map natural_key)
+  const std::vector<std::string> sorted = {
+      "",     "1",  "02", "10",  "a",    "A1",   "a1b",    "a1b2",
+      "a01c", "a2", "b",  "img", "img1", "IMG2", "img010", "img99999999999999999999999"};
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    for (size_t j = 0; j < sorted.size(); ++j)
+      EXPECT_EQ(natural_less(sorted[i], sorted[j]), i < j) << sorted[i] << " " << sorted[j];
+  }
+  EXPECT_TRUE(natural_less("A", "a"));
+  EXPECT_FALSE(natural_less("a", "A"));
 }
 
 }  // namespace

@@ -85,6 +85,47 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Takes the longest beginning of `text` whose characters are digits, or are none.
+std::string_view take_run(std::string_view& text, bool digits) {
+  const auto end =
+      std::find_if(text.begin(), text.end(), [digits](char c) { return is_digit(c) != digits; });
+  const std::string_view run = text.substr(0, static_cast<size_t>(end - text.begin()));
+  text.remove_prefix(run.size());
+  return run;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+// Below, at or above zero as the number a is below, at or above b.
+int compare_numbers(std::string_view a, std::string_view b) {
+  a.remove_prefix(std::min(a.find_first_not_of('0'), a.size()));
+  b.remove_prefix(std::min(b.find_first_not_of('0'), b.size()));
+  return a.size() != b.size() ? (a.size() < b.size() ? -1 : 1) : a.compare(b);
+}
+
+}  // namespace
+
+bool natural_less(std::string_view a, std::string_view b) {
+  std::string_view rest_a = a, rest_b = b;
+  for (bool digits = false; !rest_a.empty() || !rest_b.empty(); digits = !digits) {
+    if (digits && rest_a.empty() != rest_b.empty()) return rest_a.empty();
+    const std::string_view run_a = take_run(rest_a, digits), run_b = take_run(rest_b, digits);
+    const int order = digits ? compare_numbers(run_a, run_b) : lower(run_a).compare(lower(run_b));
+    if (order != 0) return order < 0;
+  }
+  return a < b;
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   for (size_t begin = 0;;) {

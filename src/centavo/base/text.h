@@ -20,6 +20,9 @@ std::string with_thousands(int64_t n);      // 86,567,656
 std::string human_bytes(double bytes);      // 330.2 MiB
 std::string human_seconds(double seconds);  // 812 ms, 4.96 s, 3 m 20 s, 2 h 05 m
 bool glob_match(std::string_view pattern, std::string_view text);  // '*' and '?' only
+// Order in which people sort names: "img2" before "img10", case aside. What timm's natural_key gives;
+// names that differ in case alone keep their bytes' order.
+bool natural_less(std::string_view a, std::string_view b);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 

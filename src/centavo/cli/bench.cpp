@@ -7,6 +7,7 @@
 
 #include "centavo/base/text.h"
 #include "centavo/cli/commands.h"
+#include "centavo/cli/data_flags.h"
 #include "centavo/cli/options.h"
 #include "centavo/cli/progress.h"
 #include "centavo/cli/table.h"
@@ -16,8 +17,8 @@ namespace centavo::cli {
 namespace {
 
 struct BenchFlags {
-  explicit BenchFlags(CLI::App& app) : model(app), optimizer(app, "adam"), device(app) {
-    add_value(app, "Data", "-d,--dataset", dataset, "SPEC", "fake, or idx:DIR");
+  explicit BenchFlags(CLI::App& app)
+      : model(app), data(app, "fake"), optimizer(app, "adam"), device(app) {
     add_value(app, "Data", "-b,--batch-size", options.batch_size, "N", "Samples a step")
         ->check(positive());
     add_value(app, "Data", "-j,--workers", workers, "N", "Loader threads; 0 loads between steps")
@@ -38,10 +39,11 @@ struct BenchFlags {
   }
 
   ModelFlags model;
+  DataFlags data;
   OptimizerFlags optimizer;
   DeviceFlags device;
   BenchOptions options;
-  std::string dataset = "fake", precision = "bf16-mixed";
+  std::string precision = "bf16-mixed";
   int workers = data::default_workers();
   uint64_t seed = 42;
   Format format = Format::kTable;
@@ -146,7 +148,7 @@ void print_profile(const BenchResult& r) {
 }
 
 int run_command(BenchFlags& f) {
-  auto data = data::open_dataset(f.dataset, dataset_options(f.model.options, data::Split::kTrain));
+  auto data = f.data.open(f.model.options, data::Split::kTrain);
   Device device = f.device.open();
   std::unique_ptr<Model> model = f.model.make(data.get());
   std::unique_ptr<Optimizer> optimizer = f.optimizer.make();
@@ -154,12 +156,11 @@ int run_command(BenchFlags& f) {
                  {precision_from_name(f.precision), 0, f.seed, device, f.device.group,
                   static_cast<int64_t>(f.device.bucket_mib * (1 << 20))});
   step.executable(f.options.batch_size);  // fails before anything is loaded
-  data::Loader loader(data,
-                      {.batch_size = f.options.batch_size,
-                       .workers = f.workers,
-                       .seed = f.seed,
-                       .rank = f.device.group->rank(),
-                       .world = f.device.group->size()});
+  data::Loader loader(data, {.batch_size = f.options.batch_size,
+                             .workers = f.workers,
+                             .seed = f.seed,
+                             .rank = f.device.group->rank(),
+                             .world = f.device.group->size()});
   BenchOptions options = f.options;
   options.lr = f.optimizer.resolved().lr;
   ProgressBar bar(f.format == Format::kTable && on_terminal());

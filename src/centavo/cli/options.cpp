@@ -58,6 +58,19 @@ ModelFlags::ModelFlags(CLI::App& app) {
     app.add_option(flag, value, help)->check(positive())->type_name("N")->group(group);
   };
   size("--img-size", options.img_size, "Height and width of the images");
+  app.add_option_function<std::array<int64_t, 3>>(
+         "--input-size",
+         [this](const std::array<int64_t, 3>& chw) {
+           if (chw[1] != chw[2])
+             throw CLI::ValidationError(
+                 "--input-size", fmt::format("expects a square image, not {}x{}", chw[1], chw[2]));
+           options.in_chans = chw[0];
+           options.img_size = chw[1];
+         },
+         "--in-chans and --img-size in one")
+      ->check(positive())
+      ->type_name("C H W")
+      ->group(group);
   size("--in-chans", options.in_chans, "Channels of the images");
   size("--num-classes", options.num_classes, "Classes to tell apart");
   size("--patch-size", options.patch_size, "vit: height and width of a patch");
@@ -98,7 +111,8 @@ std::unique_ptr<Model> ModelFlags::make(const data::Dataset* data) const {
 DeviceFlags::DeviceFlags(CLI::App& app) {
   add_value(app, "Device", "--device", name, "NAME", "Where to train: `centavo devices` lists them")
       ->check(known_name("device", device_names()));
-  add_value(app, "Device", "--threads", threads, "N", "Threads that compute; 0 takes every core (under mpirun: those the rank is bound to)")
+  add_value(app, "Device", "--threads", threads, "N",
+            "Threads that compute; 0 takes every core (under mpirun: those the rank is bound to)")
       ->check(non_negative());
   add_value(app, "Device", "--comm-timeout", comm_timeout, "S",
             "Under mpirun: seconds to wait for another rank before ending the job")
@@ -175,15 +189,6 @@ void add_format(CLI::App& app, Format& format) {
       ->type_name("NAME")
       ->default_str("table")
       ->group("Output");
-}
-
-data::DatasetOptions dataset_options(const ModelOptions& model, data::Split split) {
-  data::DatasetOptions o;
-  o.split = split;
-  o.channels = model.in_chans;
-  o.height = o.width = model.img_size;
-  o.num_classes = model.num_classes;
-  return o;
 }
 
 bool on_terminal() {

@@ -66,9 +66,6 @@ CLI::Option* add_value(CLI::App& app, const char* group, const char* flags, T& v
 void add_precision(CLI::App& app, std::string& precision);
 void add_format(CLI::App& app, Format& format);
 
-// Options of a dataset that fit what the user said about the model.
-data::DatasetOptions dataset_options(const ModelOptions& model, data::Split split);
-
 // True when standard output is a terminal.
 bool on_terminal();
 

@@ -1,11 +1,14 @@
 // centavo train: header, one line a log interval, evaluation per epoch, summary.csv, final weights.
 #include <ctime>
 
+#include "centavo/base/log.h"
 #include "centavo/base/text.h"
 #include "centavo/base/timer.h"
 #include "centavo/cli/commands.h"
+#include "centavo/cli/data_flags.h"
 #include "centavo/cli/options.h"
 #include "centavo/cli/progress.h"
+#include "centavo/data/classes.h"
 #include "centavo/io/json.h"
 #include "centavo/train/meter.h"
 #include "centavo/train/trainer.h"
@@ -14,10 +17,8 @@ namespace centavo::cli {
 namespace {
 
 struct TrainFlags {
-  explicit TrainFlags(CLI::App& app) : model(app), optimizer(app, "adam"), device(app) {
-    add_value(app, "Data", "-d,--dataset", dataset, "SPEC",
-              "fake, or idx:DIR (MNIST family, .gz too)")
-        ->required();
+  explicit TrainFlags(CLI::App& app)
+      : model(app), data(app, ""), optimizer(app, "adam"), device(app) {
     add_value(app, "Data", "-b,--batch-size", batch_size, "N", "Samples a step")->check(positive());
     add_value(app, "Data", "-j,--workers", workers, "N", "Loader threads; 0 loads between steps")
         ->check(non_negative());
@@ -45,9 +46,10 @@ struct TrainFlags {
   }
 
   ModelFlags model;
+  DataFlags data;
   OptimizerFlags optimizer;
   DeviceFlags device;
-  std::string dataset, precision = "bf16-mixed", schedule = "constant", output;
+  std::string precision = "bf16-mixed", schedule = "constant", output;
   int64_t batch_size = 128, epochs = 10, max_steps = 0, warmup_steps = 0, log_interval = 50;
   int workers = data::default_workers();
   double min_lr = 0, smoothing = 0;
@@ -116,10 +118,8 @@ io::Json json_of(const EpochResult& r) {
 }
 
 int run_train(TrainFlags f) {
-  auto train_set =
-      data::open_dataset(f.dataset, dataset_options(f.model.options, data::Split::kTrain));
-  auto eval_set =
-      data::open_dataset(f.dataset, dataset_options(f.model.options, data::Split::kEval));
+  auto train_set = f.data.open(f.model.options, data::Split::kTrain);
+  auto eval_set = f.data.open(f.model.options, data::Split::kEval);
   Device device = f.device.open();
   std::unique_ptr<Model> model = f.model.make(train_set.get());
   std::unique_ptr<Optimizer> optimizer = f.optimizer.make();
@@ -176,6 +176,8 @@ int run_train(TrainFlags f) {
     std::fflush(stdout);
   };
   Trainer trainer(*model, step, options);
+  if (const auto classes = train_set->class_names(); group->rank() == 0 && !classes.empty())
+    data::write_classes(f.output + "/classes.txt", classes);
   if (table)
     fmt::print(
         "compiled    {} in {}, {} planned\n\n", "the training step",
@@ -188,6 +190,8 @@ int run_train(TrainFlags f) {
     return std::make_unique<data::Loader>(eval_set, o);
   };
   std::vector<EpochResult> results = trainer.run(loader, eval_loader);
+  if (const int64_t broken = train_set->broken_samples() + eval_set->broken_samples(); broken > 0)
+    log_warning("{} broken image{} left out", broken, broken == 1 ? " was" : "s were");
   if (table && !results.empty() && results.back().eval) {
     auto best = std::max_element(
         results.begin(), results.end(),

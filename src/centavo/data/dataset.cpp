@@ -13,6 +13,7 @@ struct Kind {
   std::string name;
   const char* argument;  // what stands behind the colon; null if nothing may
   std::shared_ptr<const Dataset> (*open)(const std::string& argument, const DatasetOptions&);
+  bool photographs = false;  // augmented unless told otherwise
 };
 
 const std::vector<Kind>& kinds() {
@@ -20,6 +21,7 @@ const std::vector<Kind>& kinds() {
       {"fake", nullptr,
        [](const std::string&, const DatasetOptions& options) { return open_fake(options); }},
       {"idx", "DIR", open_idx},
+      {"folder", "DIR", open_folder, true},
   };
   return table;
 }
@@ -35,13 +37,11 @@ void check(const DatasetOptions& options) {
     throw Error("dataset", "length {}; there must be at least one sample", *options.length);
 }
 
-}  // namespace
-
-std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const DatasetOptions& options) {
-  check(options);
+// The kind that `spec` begins with and what follows the colon. Throws Error for an unknown kind.
+std::pair<const Kind*, std::string> parse(std::string_view spec) {
   const size_t colon = spec.find(':');
   const std::string name(spec.substr(0, colon));
-  const std::string argument(colon == spec.npos ? "" : spec.substr(colon + 1));
+  std::string argument(colon == spec.npos ? "" : spec.substr(colon + 1));
   const auto kind = std::ranges::find(kinds(), name, &Kind::name);
   if (kind == kinds().end()) {
     std::vector<std::string> names;
@@ -52,6 +52,27 @@ std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const Dataset
     throw Error("dataset", "'{}' is written {}{}{}", spec, name, kind->argument ? ":" : "",
                 kind->argument ? kind->argument : "");
   }
+  return {&*kind, std::move(argument)};
+}
+
+}  // namespace
+
+Augmentation Augmentation::none() {
+  Augmentation a;
+  a.scale = a.ratio = {1, 1};
+  a.interpolation = Interpolation::kBicubic;
+  a.hflip = a.color_jitter = 0;
+  return a;
+}
+
+std::optional<Augmentation> default_augmentation(std::string_view spec) {
+  if (!parse(spec).first->photographs) return std::nullopt;
+  return Augmentation();
+}
+
+std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const DatasetOptions& options) {
+  check(options);
+  const auto [kind, argument] = parse(spec);
   return kind->open(argument, options);
 }
 

@@ -38,6 +38,8 @@ class Dataset {
   virtual int64_t num_classes() const = 0;
   // Names of the classes in label order; empty where the data has none.
   virtual std::vector<std::string> class_names() const { return {}; }
+  // How many samples have been found broken so far; others stand in for them.
+  virtual int64_t broken_samples() const { return 0; }
 
   // Writes one sample: input_type().bytes() to `input`, target_type().bytes() to `target`.
   // Deterministic in the key. Throws Error naming the sample if it cannot be read.
@@ -47,6 +49,10 @@ class Dataset {
 enum class Split { kTrain, kEval };
 
 enum class Interpolation { kBilinear, kBicubic, kRandom };
+
+// What becomes of a sample that cannot be read: the next readable one stands in for it, or the
+// error is thrown.
+enum class OnError { kSkip, kFail };
 
 // How training images are varied; timm's names and defaults.
 struct Augmentation {
@@ -60,13 +66,16 @@ struct Augmentation {
   double reprob = 0;             // probability of random erasing
   std::string remode = "pixel";  // const, rand or pixel
   int64_t recount = 1;           // most rectangles erased
+
+  // The whole image as it is: what single augmentations are switched on from.
+  static Augmentation none();
 };
 
 struct DatasetOptions {
   Split split = Split::kTrain;
   // The wanted image; each left out means the data's own (fake: 3x224x224).
   std::optional<int64_t> channels, height, width;
-  // Left out: the data's own (fake: 1000; idx: 10).
+  // Left out: the data's own (fake: 1000; idx: 10; folder: its class folders).
   std::optional<int64_t> num_classes;
   // Samples `fake` has; left out: 1,000,000 to train on, 10,000 to evaluate on.
   std::optional<int64_t> length;
@@ -77,13 +86,19 @@ struct DatasetOptions {
   std::optional<double> crop_pct;
   Interpolation interpolation = Interpolation::kBicubic;  // of that resizing
   // Pixels in [0, 1] become (x - mean) / stddev, channel by channel; one value stands for all
-  // channels. Left out: 0.5 and 0.5 for idx.
+  // channels. Left out: 0.5 and 0.5 for one channel, ImageNet's for three.
   std::vector<float> mean, stddev;
+  OnError on_error = OnError::kSkip;
 };
+
+// What training images of this kind of data get unless told otherwise: timm's defaults for
+// photographs (folder), nothing for fake and idx.
+std::optional<Augmentation> default_augmentation(std::string_view spec);
 
 // Opens what `spec` names:
 //   fake      images of N(0, 1), label = index % num_classes
 //   idx:DIR   the MNIST family's files, .gz or plain: train-* for kTrain, t10k-* for kEval
+//   folder:DIR  images in DIR/train/CLASS/ and DIR/val/CLASS/, 3x224x224 unless told otherwise
 // Throws Error for an unknown kind (offering the nearest), for missing or damaged files and for
 // options the data cannot satisfy.
 std::shared_ptr<const Dataset> open_dataset(std::string_view spec,

@@ -11,5 +11,7 @@ namespace centavo::data {
 std::shared_ptr<const Dataset> open_fake(const DatasetOptions& options);
 std::shared_ptr<const Dataset> open_idx(const std::string& directory,
                                         const DatasetOptions& options);
+std::shared_ptr<const Dataset> open_folder(const std::string& directory,
+                                           const DatasetOptions& options);
 
 }  // namespace centavo::data

@@ -39,6 +39,8 @@ class FakeDataset : public Dataset {
 }  // namespace
 
 std::shared_ptr<const Dataset> open_fake(const DatasetOptions& options) {
+  if (options.augment)
+    throw Error("dataset", "fake images are noise already; leave the augmentation's flags out");
   return std::make_shared<FakeDataset>(options);
 }
 

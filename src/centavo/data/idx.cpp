@@ -6,7 +6,7 @@
 #include "centavo/base/text.h"
 #include "centavo/data/datasets.h"
 #include "centavo/data/idx_file.h"
-#include "centavo/data/normalize.h"
+#include "centavo/data/image_dataset.h"
 
 namespace centavo::data {
 namespace fs = std::filesystem;
@@ -108,11 +108,11 @@ fs::path find_file(const fs::path& directory, const std::string& stem, const std
               stem, suffix, directory.string());
 }
 
-class IdxDataset : public Dataset {
+class IdxSource : public ImageSource {
  public:
-  IdxDataset(const fs::path& directory, const DatasetOptions& options)
-      : name_("idx:" + directory.string()), num_classes_(options.num_classes.value_or(10)) {
-    const std::string stem = options.split == Split::kTrain ? "train" : "t10k";
+  IdxSource(const fs::path& directory, Split split, int64_t num_classes)
+      : name_("idx:" + directory.string()), num_classes_(num_classes) {
+    const std::string stem = split == Split::kTrain ? "train" : "t10k";
     const fs::path image_path = find_file(directory, stem + "-images", "idx3-ubyte");
     const fs::path label_path = find_file(directory, stem + "-labels", "idx1-ubyte");
     images_ = read_idx(image_path);
@@ -126,23 +126,21 @@ class IdxDataset : public Dataset {
                   image_path.string(), images_.dims[0], label_path.string(), labels_.dims[0]);
     }
     check_labels(label_path);
-    choose_shape(options);
-    normalizer_.emplace(input_type_.shape[0], options.mean, options.stddev);
   }
 
   std::string name() const override { return name_; }
   int64_t size() const override { return images_.dims[0]; }
-  TensorType input_type() const override { return input_type_; }
   int64_t num_classes() const override { return num_classes_; }
+  int32_t label(int64_t index) const override { return labels_.values[static_cast<size_t>(index)]; }
+  std::string key(int64_t index) const override { return fmt::format("{:08}", index); }
+  int64_t height() const { return images_.dims[1]; }
+  int64_t width() const { return images_.dims[2]; }
 
-  void get(const SampleKey& key, void* input, int32_t* target) const override {
-    Image image(images_.dims[1], images_.dims[2], 1);
-    const auto index = static_cast<size_t>(key.index);
-    std::copy_n(images_.values.data() + index * image.pixels.size(), image.pixels.size(),
-                image.pixels.data());
-    (*normalizer_)(with_channels(std::move(image), input_type_.shape[0]),
-                   static_cast<float*>(input));
-    *target = labels_.values[index];
+  std::shared_ptr<const Picture> open(int64_t index) const override {
+    Image image(height(), width(), 1);
+    std::copy_n(images_.values.data() + static_cast<size_t>(index) * image.pixels.size(),
+                image.pixels.size(), image.pixels.data());
+    return picture_of(std::move(image));
   }
 
  private:
@@ -158,28 +156,25 @@ class IdxDataset : public Dataset {
     }
   }
 
-  void choose_shape(const DatasetOptions& options) {
-    const int64_t height = images_.dims[1], width = images_.dims[2];
-    if (options.height.value_or(height) != height || options.width.value_or(width) != width) {
-      throw Error("idx", "the images of {} are {}x{}, the model wants {}x{}; pass --img-size {}",
-                  name_, height, width, options.height.value_or(height),
-                  options.width.value_or(width), height);
-    }
-    input_type_ = {DType::kF32, Shape{options.channels.value_or(1), height, width}};
-  }
-
   std::string name_;
   int64_t num_classes_;
   IdxArray images_, labels_;
-  TensorType input_type_;
-  std::optional<Normalizer> normalizer_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Dataset> open_idx(const std::string& directory,
                                         const DatasetOptions& options) {
-  return std::make_shared<IdxDataset>(directory, options);
+  auto source =
+      std::make_shared<IdxSource>(directory, options.split, options.num_classes.value_or(10));
+  const int64_t height = source->height(), width = source->width();
+  if (options.height.value_or(height) != height || options.width.value_or(width) != width) {
+    throw Error("idx", "the images of {} are {}x{}, the model wants {}x{}; pass --img-size {}",
+                source->name(), height, width, options.height.value_or(height),
+                options.width.value_or(width), height);
+  }
+  return make_image_dataset(std::move(source), {options.channels.value_or(1), height, width},
+                            options);
 }
 
 }  // namespace centavo::data

@@ -13,8 +13,9 @@ namespace centavo::data {
 
 class Normalizer {
  public:
-  // `mean` and `stddev`: one value a channel, or one for all, or none for 0.5. Throws Error on
-  // another count, or on a deviation that is not positive.
+  // `mean` and `stddev`: one value a channel, or one for all, or none for the defaults: ImageNet's
+  // for three channels, 0.5 for another number. Throws Error on another count, or on a deviation
+  // that is not positive.
   Normalizer(int64_t channels, std::span<const float> mean, std::span<const float> stddev);
 
   // From [H,W,C] to [C,H,W].
