@@ -230,6 +230,35 @@ TEST(Train, FolderOfImagesWithTimmsFlags) {
   expect_failure("train " + kSmall + "--dataset fake --hflip 1", 1, "fake images");
 }
 
+TEST(Convert, ShardsTrainAsTheFolderDoes) {
+  TempDir dir;
+  write_folders(dir / "data", 6);
+  const std::string folder = "folder:" + (dir / "data").string(),
+                    shards = "shards:" + (dir / "s").string();
+  Outcome done = run("convert " + folder + " " + shards + " --shard-size 8");
+  ASSERT_EQ(done.code, 0) << done.out;
+  EXPECT_THAT(done.out, HasSubstr("train: 12 images\nval: 12 images\npass --dataset " + shards));
+  const auto losses = [&](const std::string& data) {
+    const Outcome trained =
+        run("train " + kSmall + "--input-size 3 16 16 --batch-size 4 --epochs 1 " +
+                "--format json --output " + (dir / "out").string() + " " + data,
+            "CENTAVO_LOG=error ");
+    EXPECT_EQ(trained.code, 0) << trained.out;
+    auto json = nlohmann::json::parse(trained.out, nullptr, false);
+    json.erase("seconds");
+    return json;
+  };
+  const auto expected = losses("--dataset " + folder);
+  EXPECT_EQ(losses("--dataset " + shards), expected);
+  const std::string train = "--dataset " + shards + "/train-{000000..000001}.tar";
+  EXPECT_EQ(losses(train + " --val-dataset " + shards + "/val-{000000..000001}.tar"), expected);
+  expect_failure("train " + kSmall + train, 1, "--val-dataset");
+  expect_failure("convert " + folder + " " + shards, 1, "is there already");
+  expect_failure("convert " + folder + " tar:x", 1, "cannot write 'tar'");
+  expect_failure("train " + kSmall + "--dataset text:/etc/services --context 64", 1,
+                 "takes images");
+}
+
 TEST(Train, BadDataIsNamed) {
   TempDir dir;
   write_idx(dir / "", 40, [](int i) { return i % 3; });

@@ -29,8 +29,13 @@ Interpolation interpolation_of(const std::string& name) {
 
 DataFlags::DataFlags(CLI::App& app, const std::string& default_spec) : spec(default_spec) {
   CLI::Option* dataset = add_value(app, "Data", "-d,--dataset", spec, "SPEC",
-                                   "fake, idx:DIR (MNIST family, .gz too) or folder:DIR (images)");
+                                   "fake, idx:DIR (MNIST family, .gz too), folder:DIR (images), "
+                                   "shards:DIR or shards:PATTERN (WebDataset), or text:FILE");
   if (default_spec.empty()) dataset->required();
+  add_value(app, "Data", "--val-dataset", evaluation_spec, "SPEC",
+            "Evaluate on this rather than on the data's own evaluation split");
+  add_value(app, "Data", "--context", options_.context, "N", "text: tokens of a sample")
+      ->check(positive());
   add_preparation(app);
   add_augmentation(app);
 }
@@ -128,8 +133,13 @@ std::shared_ptr<const data::Dataset> DataFlags::open(const ModelOptions& model,
   o.channels = model.in_chans;
   o.height = o.width = model.img_size;
   o.num_classes = model.num_classes;
-  if (split == data::Split::kTrain) o.augment = augmentation();
-  return data::open_dataset(spec, o);
+  if (split == data::Split::kTrain) {
+    o.augment = augmentation();
+    return data::open_dataset(spec, o);
+  }
+  if (evaluation_spec.empty() && !data::has_evaluation_split(spec))
+    throw Error("--dataset", "'{}' is one split; name the other with --val-dataset", spec);
+  return data::open_dataset(evaluation_spec.empty() ? spec : evaluation_spec, o);
 }
 
 }  // namespace centavo::cli

@@ -19,7 +19,7 @@ struct DataFlags {
   // The split, with what the user said about the model's images and classes.
   std::shared_ptr<const data::Dataset> open(const ModelOptions& model, data::Split split) const;
 
-  std::string spec;
+  std::string spec, evaluation_spec;
 
  private:
   void add_augmentation(CLI::App& app);

@@ -98,6 +98,8 @@ std::unique_ptr<Model> ModelFlags::make(const data::Dataset* data) const {
   ModelOptions resolved = options;
   if (data) {
     const Shape& image = data->input_type().shape;
+    if (image.rank() != 3)
+      throw Error(data->name(), "samples are {}, '{}' takes images", to_string(image), name);
     if (!resolved.in_chans) resolved.in_chans = image[0];
     if (!resolved.img_size) resolved.img_size = image[1];
     if (!resolved.num_classes) resolved.num_classes = data->num_classes();

@@ -2,9 +2,12 @@
 #include "centavo/data/dataset.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "centavo/base/text.h"
 #include "centavo/data/datasets.h"
+#include "centavo/data/image_dataset.h"
+#include "centavo/data/image_kinds.h"
 
 namespace centavo::data {
 namespace {
@@ -12,16 +15,21 @@ namespace {
 struct Kind {
   std::string name;
   const char* argument;  // what stands behind the colon; null if nothing may
+  // One of them is null: data are images or something else.
   std::shared_ptr<const Dataset> (*open)(const std::string& argument, const DatasetOptions&);
+  std::shared_ptr<const ImageSource> (*images)(const std::string& argument, const DatasetOptions&);
   bool photographs = false;  // augmented unless told otherwise
 };
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table = {
       {"fake", nullptr,
-       [](const std::string&, const DatasetOptions& options) { return open_fake(options); }},
-      {"idx", "DIR", open_idx},
-      {"folder", "DIR", open_folder, true},
+       [](const std::string&, const DatasetOptions& options) { return open_fake(options); },
+       nullptr},
+      {"idx", "DIR", nullptr, open_idx_images},
+      {"folder", "DIR", nullptr, open_folder_images, true},
+      {"shards", "DIR", nullptr, open_shard_images, true},
+      {"text", "FILE", open_text, nullptr},
   };
   return table;
 }
@@ -55,6 +63,19 @@ std::pair<const Kind*, std::string> parse(std::string_view spec) {
   return {&*kind, std::move(argument)};
 }
 
+// What a model gets: the wanted shape, or the images' own, or ImageNet's.
+Shape sample_shape(const ImageSource& source, const DatasetOptions& options) {
+  const std::optional<Shape> own = source.common_shape();
+  const Shape fallback = own.value_or(Shape{3, 224, 224});
+  const Shape shape{options.channels.value_or(fallback[0]), options.height.value_or(fallback[1]),
+                    options.width.value_or(fallback[2])};
+  if (own && (shape[1] != fallback[1] || shape[2] != fallback[2])) {
+    throw Error("dataset", "the images of {} are {}x{}, the model wants {}x{}; pass --img-size {}",
+                source.name(), fallback[1], fallback[2], shape[1], shape[2], fallback[1]);
+  }
+  return shape;
+}
+
 }  // namespace
 
 Augmentation Augmentation::none() {
@@ -73,7 +94,24 @@ std::optional<Augmentation> default_augmentation(std::string_view spec) {
 std::shared_ptr<const Dataset> open_dataset(std::string_view spec, const DatasetOptions& options) {
   check(options);
   const auto [kind, argument] = parse(spec);
-  return kind->open(argument, options);
+  if (kind->open) return kind->open(argument, options);
+  auto source = kind->images(argument, options);
+  const Shape shape = sample_shape(*source, options);
+  return make_image_dataset(std::move(source), shape, options);
+}
+
+std::shared_ptr<const ImageSource> open_images(std::string_view spec,
+                                               const DatasetOptions& options) {
+  const auto [kind, argument] = parse(spec);
+  if (!kind->images)
+    throw Error("dataset", "{} holds no images; folder, idx and shards do", kind->name);
+  return kind->images(argument, options);
+}
+
+bool has_evaluation_split(std::string_view spec) {
+  const auto [kind, argument] = parse(spec);
+  std::error_code ignored;
+  return kind->name != "shards" || std::filesystem::is_directory(argument, ignored);
 }
 
 }  // namespace centavo::data

@@ -79,6 +79,7 @@ struct DatasetOptions {
   std::optional<int64_t> num_classes;
   // Samples `fake` has; left out: 1,000,000 to train on, 10,000 to evaluate on.
   std::optional<int64_t> length;
+  int64_t context = 256;  // text: tokens of a sample
   // Augmentation of training images; left out: none.
   std::optional<Augmentation> augment;
   // Images not augmented are resized until the shorter side is the wanted one over crop_pct and cut
@@ -92,13 +93,19 @@ struct DatasetOptions {
 };
 
 // What training images of this kind of data get unless told otherwise: timm's defaults for
-// photographs (folder), nothing for fake and idx.
+// photographs (folder, shards), nothing for the rest.
 std::optional<Augmentation> default_augmentation(std::string_view spec);
+
+// False for a pattern of shards, which are all of one split.
+bool has_evaluation_split(std::string_view spec);
 
 // Opens what `spec` names:
 //   fake      images of N(0, 1), label = index % num_classes
 //   idx:DIR   the MNIST family's files, .gz or plain: train-* for kTrain, t10k-* for kEval
 //   folder:DIR  images in DIR/train/CLASS/ and DIR/val/CLASS/, 3x224x224 unless told otherwise
+//   shards:DIR  WebDataset archives DIR/train-*.tar and DIR/val-*.tar; or a brace pattern for those
+//             of one split, "shards:DIR/pets-{000000..000009}.tar"
+//   text:FILE bytes: i32 [context], and as targets each one's successor; the last tenth is kEval's
 // Throws Error for an unknown kind (offering the nearest), for missing or damaged files and for
 // options the data cannot satisfy.
 std::shared_ptr<const Dataset> open_dataset(std::string_view spec,

@@ -1,4 +1,4 @@
-// The makers of each kind of dataset, for open_dataset's table.
+// The makers of each kind of dataset without images of its own, for open_dataset's table.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,6 @@
 namespace centavo::data {
 
 std::shared_ptr<const Dataset> open_fake(const DatasetOptions& options);
-std::shared_ptr<const Dataset> open_idx(const std::string& directory,
-                                        const DatasetOptions& options);
-std::shared_ptr<const Dataset> open_folder(const std::string& directory,
-                                           const DatasetOptions& options);
+std::shared_ptr<const Dataset> open_text(const std::string& path, const DatasetOptions& options);
 
 }  // namespace centavo::data

@@ -4,9 +4,9 @@
 #include <zlib.h>
 
 #include "centavo/base/text.h"
-#include "centavo/data/datasets.h"
 #include "centavo/data/idx_file.h"
-#include "centavo/data/image_dataset.h"
+#include "centavo/data/image_kinds.h"
+#include "centavo/io/file.h"
 
 namespace centavo::data {
 namespace fs = std::filesystem;
@@ -133,17 +133,22 @@ class IdxSource : public ImageSource {
   int64_t num_classes() const override { return num_classes_; }
   int32_t label(int64_t index) const override { return labels_.values[static_cast<size_t>(index)]; }
   std::string key(int64_t index) const override { return fmt::format("{:08}", index); }
-  int64_t height() const { return images_.dims[1]; }
-  int64_t width() const { return images_.dims[2]; }
-
+  std::optional<Shape> common_shape() const override {
+    return Shape{1, images_.dims[1], images_.dims[2]};
+  }
+  EncodedImage encoded(int64_t index) const override { return {"png", encode_png(pixels(index))}; }
   std::shared_ptr<const Picture> open(int64_t index) const override {
-    Image image(height(), width(), 1);
-    std::copy_n(images_.values.data() + static_cast<size_t>(index) * image.pixels.size(),
-                image.pixels.size(), image.pixels.data());
-    return picture_of(std::move(image));
+    return picture_of(pixels(index));
   }
 
  private:
+  Image pixels(int64_t index) const {
+    Image image(images_.dims[1], images_.dims[2], 1);
+    std::copy_n(images_.values.data() + static_cast<size_t>(index) * image.pixels.size(),
+                image.pixels.size(), image.pixels.data());
+    return image;
+  }
+
   void check_labels(const fs::path& path) const {
     for (size_t i = 0; i < labels_.values.size(); ++i) {
       const int label = labels_.values[i];
@@ -163,18 +168,20 @@ class IdxSource : public ImageSource {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> open_idx(const std::string& directory,
-                                        const DatasetOptions& options) {
-  auto source =
-      std::make_shared<IdxSource>(directory, options.split, options.num_classes.value_or(10));
-  const int64_t height = source->height(), width = source->width();
-  if (options.height.value_or(height) != height || options.width.value_or(width) != width) {
-    throw Error("idx", "the images of {} are {}x{}, the model wants {}x{}; pass --img-size {}",
-                source->name(), height, width, options.height.value_or(height),
-                options.width.value_or(width), height);
+void write_idx(const fs::path& path, const IdxArray& array) {
+  std::string header = {0, 0, 8, static_cast<char>(array.dims.size())};
+  for (int64_t extent : array.dims) {
+    for (int shift : {24, 16, 8, 0}) header += static_cast<char>(extent >> shift);
   }
-  return make_image_dataset(std::move(source), {options.channels.value_or(1), height, width},
-                            options);
+  io::AtomicFile file(path);
+  file.write(header);
+  file.write(std::as_bytes(std::span(array.values)));
+  file.commit();
+}
+
+std::shared_ptr<const ImageSource> open_idx_images(const std::string& directory,
+                                                   const DatasetOptions& options) {
+  return std::make_shared<IdxSource>(directory, options.split, options.num_classes.value_or(10));
 }
 
 }  // namespace centavo::data

@@ -17,4 +17,7 @@ struct IdxArray {
 // or too long.
 IdxArray read_idx(const std::filesystem::path& path);
 
+// Writes a plain file, whole or not at all.
+void write_idx(const std::filesystem::path& path, const IdxArray& array);
+
 }  // namespace centavo::data

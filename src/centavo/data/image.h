@@ -53,6 +53,9 @@ class Picture {
 // damaged header or more than 2^27 pixels.
 std::unique_ptr<Picture> open_picture(std::span<const std::byte> bytes, std::string_view name);
 
+// A grey (C = 1) or RGB image as a PNG file.
+std::string encode_png(const Image& image);
+
 // -- parts of decoders
 
 // Cuts `region` out and converts the channels.

@@ -6,8 +6,9 @@
 namespace centavo::data {
 namespace {
 
+// A picture over what it keeps alive.
 struct OwningPicture {
-  std::string bytes;
+  EncodedImage image;
   std::unique_ptr<Picture> picture;
 };
 
@@ -26,10 +27,16 @@ class PixelPicture : public Picture {
 
 }  // namespace
 
-std::shared_ptr<const Picture> open_picture_owning(std::string bytes, const std::string& name) {
+std::shared_ptr<const Picture> ImageSource::open(int64_t index) const {
+  EncodedImage image = encoded(index);
+  const std::string file = name() + "/" + key(index) + "." + image.extension;
+  return picture_of(std::move(image), file);
+}
+
+std::shared_ptr<const Picture> picture_of(EncodedImage image, const std::string& name) {
   auto owner = std::make_shared<OwningPicture>();
-  owner->bytes = std::move(bytes);
-  owner->picture = open_picture(std::as_bytes(std::span(owner->bytes)), name);
+  owner->image = std::move(image);
+  owner->picture = open_picture(std::as_bytes(std::span(owner->image.bytes)), name);
   return {owner, owner->picture.get()};
 }
 

@@ -1,4 +1,5 @@
 // PNG through libspng, which checks every checksum and size.
+#include <cstdlib>
 #include <spng.h>
 
 #include "centavo/data/decoders.h"
@@ -61,6 +62,29 @@ class PngPicture : public Picture {
 };
 
 }  // namespace
+
+std::string encode_png(const Image& image) {
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> context(spng_ctx_new(SPNG_CTX_ENCODER),
+                                                               spng_ctx_free);
+  if (!context) throw std::bad_alloc();
+  spng_ihdr header{};
+  header.width = static_cast<uint32_t>(image.width);
+  header.height = static_cast<uint32_t>(image.height);
+  header.bit_depth = 8;
+  header.color_type = image.channels == 1 ? SPNG_COLOR_TYPE_GRAYSCALE : SPNG_COLOR_TYPE_TRUECOLOR;
+  spng_set_option(context.get(), SPNG_ENCODE_TO_BUFFER, 1);
+  spng_set_ihdr(context.get(), &header);
+  int code = spng_encode_image(context.get(), image.pixels.data(), image.pixels.size(),
+                               SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
+  size_t size = 0;
+  std::unique_ptr<void, Free> png;
+  if (code == 0) png.reset(spng_get_png_buffer(context.get(), &size, &code));
+  if (code != 0) throw Error("image", "cannot encode a PNG: {}", spng_strerror(code));
+  return {static_cast<const char*>(png.get()), size};
+}
 
 std::unique_ptr<Picture> open_png(std::span<const std::byte> bytes, std::string name) {
   return std::make_unique<PngPicture>(bytes, std::move(name));
