@@ -32,6 +32,12 @@ const Node& dot_of(const Graph& body) {
   return **at;
 }
 
+Loop block_loop(const Node& fusion, int64_t columns) {
+  Loop loop = loop_of(fusion);
+  loop.columns = columns;
+  return loop;
+}
+
 class FusedDot {
  public:
   FusedDot(const Node& fusion, const KernelContext& context)
@@ -69,7 +75,8 @@ class FusedDot {
       : plan_(*plan_dot(dot, context.threads)),
         a_(factor_of(dot.inputs[0])),
         b_(factor_of(dot.inputs[1])),
-        tape_(compile_tape(fusion.attrs.graph("body"), loop_of(fusion), context.level)) {
+        tape_(compile_tape(fusion.attrs.graph("body"), block_loop(fusion, plan_.spec.n),
+                           context.level)) {
     plan_.spec.a.dtype = a_.dtype;
     plan_.spec.b.dtype = b_.dtype;
     plan_.spec.level = context.level;

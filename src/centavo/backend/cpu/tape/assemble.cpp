@@ -19,6 +19,7 @@ class Assembler {
   }
 
   Tape run() {
+    find_periodic();
     for (const DraftStep& step : draft_.steps) {
       if (step.kind == DraftStep::kStore) continue;
       const bool once = step.dst >= 0 && value(step.dst).space == Space::kScalar;
@@ -30,6 +31,8 @@ class Assembler {
         order_.push_back(&step);
       }
     }
+    std::stable_partition(order_.begin(), order_.end(),
+                          [&](const DraftStep* step) { return is_periodic(*step); });
     choose_direct_outputs();
     insert_stores();
     allocate();
@@ -45,6 +48,47 @@ class Assembler {
   int new_register(Space space) {
     tape_.spaces.push_back(space);
     return static_cast<int>(tape_.spaces.size()) - 1;
+  }
+
+  // -- Values that repeat along the loop, such as one per channel.
+
+  // After how many elements the place repeats where `access` leads; 0: not at all.
+  static int64_t period_of(const Access& access) {
+    if (access.digits.size() < 2 || access.digits[0].stride != 0) return 0;
+    int64_t period = 1;
+    for (size_t d = 1; d < access.digits.size(); ++d) period *= access.digits[d].extent;
+    return period;
+  }
+
+  void find_periodic() {
+    is_periodic_.resize(draft_.values.size());
+    auto keeps = [&](ValueId v) {
+      return v < 0 || is_periodic_[static_cast<size_t>(v)] || value(v).space == Space::kScalar;
+    };
+    for (const DraftStep& step : draft_.steps) {
+      if (step.dst < 0 || value(step.dst).space != Space::kFull) continue;
+      bool repeats = false;
+      if (step.kind == DraftStep::kLoad || step.kind == DraftStep::kIota)
+        repeats = has_period(period_of(step.access));
+      if (step.kind == DraftStep::kMap || step.kind == DraftStep::kSpread)
+        repeats = std::all_of(std::begin(step.operands), std::end(step.operands), keeps);
+      is_periodic_[static_cast<size_t>(step.dst)] = repeats;
+    }
+    tape_.period = std::max<int64_t>(1, tape_.period);  // 1: numbers repeated
+  }
+  // Whether values that repeat after `period` elements can stay; the first of them decides.
+  bool has_period(int64_t period) {
+    if (period == 0 || period > kMaxTile) return false;
+    const int64_t wanted = draft_.blocks                ? draft_.loop.columns
+                           : draft_.loop.row_length > 0 ? draft_.loop.row_length
+                           : tape_.period > 0           ? tape_.period
+                                                        : period;
+    if (period != wanted) return false;
+    tape_.period = period;
+    return true;
+  }
+  bool is_periodic(const DraftStep& step) const {
+    return step.dst >= 0 && is_periodic_[static_cast<size_t>(step.dst)];
   }
 
   // Registers of operands that no instruction makes: constants, inputs in place, the product.
@@ -98,7 +142,7 @@ class Assembler {
       const ValueId v = store.operands[0];
       const int at = made_at(v);
       const bool fits = !draft_.blocks && size_of(store.dtype) == 4 && at >= 0 && reg(v) < 0 &&
-                        value(v).space == store.space;
+                        value(v).space == store.space && !is_periodic_[static_cast<size_t>(v)];
       if (!fits) continue;
       const int last = last_read_[index_of_bytes(4)];
       const bool in_step = order_[static_cast<size_t>(at)]->kind == DraftStep::kMap;
@@ -151,13 +195,27 @@ class Assembler {
         last_use[static_cast<size_t>(v)] = -1;
       }
       if (step.kind == DraftStep::kMap) assign_result(step, free);
-      tape_.steps.push_back(encode(step));
+      (is_periodic(step) ? tape_.periodic : tape_.steps).push_back(encode(step));
     }
+  }
+
+  // Whether an instruction of every tile reads the value.
+  bool is_kept(ValueId v) const {
+    return is_periodic_[static_cast<size_t>(v)] &&
+           std::any_of(order_.begin(), order_.end(), [&](const DraftStep* step) {
+             return !is_periodic(*step) &&
+                    std::ranges::find(step->operands, v) != std::end(step->operands);
+           });
   }
 
   void assign_result(const DraftStep& step, std::vector<int> (&free)[3]) {
     if (step.dst < 0 || reg(step.dst) >= 0) return;
     const Space space = value(step.dst).space;
+    if (is_kept(step.dst)) {
+      reg(step.dst) = new_register(space);
+      ++kept_;
+      return;
+    }
     std::vector<int>& list = free[static_cast<size_t>(space)];
     if (list.empty()) {
       reg(step.dst) = new_register(space);
@@ -172,13 +230,15 @@ class Assembler {
   }
 
   void choose_tile() {
-    int64_t wide = 0;
+    int64_t wide = kept_;
     for (int r : temporaries_) wide += tape_.spaces[static_cast<size_t>(r)] == Space::kFull;
     const int64_t fits = kRegisterElements / std::max<int64_t>(1, wide) / 64 * 64;
     tape_.tile = std::clamp(fits, kMinTile, kMaxTile);
     const int64_t row = draft_.loop.row_length;
     if (row > 0) {
       tape_.tile = draft_.one_row_per_tile() ? row : std::max<int64_t>(1, tape_.tile / row) * row;
+    } else if (!draft_.blocks) {
+      tape_.tile = std::max<int64_t>(1, tape_.tile / tape_.period) * tape_.period;
     }
   }
 
@@ -240,6 +300,8 @@ class Assembler {
   const CpuLevel level_;
   Tape tape_;
   std::vector<int> regs_;                // by value; -1: not yet
+  std::vector<bool> is_periodic_;        // by value
+  int kept_ = 0;                         // registers of periodic values that tiles read
   std::vector<int> temporaries_;         // registers that are used again
   std::vector<const DraftStep*> order_;  // of the instructions on tiles
   std::vector<const DraftStep*> direct_stores_;

@@ -393,6 +393,19 @@ void row_reduce(const Step& step, const Tile& tile) {
     to[row] = Combine<D, kKind>::run(from + row * tile.row_length, tile.row_length);
 }
 
+// A run of whole rows, each of which goes to the same elements next to each other, as a block of
+// these rows; else the tile as it is.
+Tile as_rows(const Access& access, const Tile& tile) {
+  if (tile.rows > 1 || access.digits.size() != 2) return tile;
+  const int64_t length = access.digits[1].extent;
+  if (access.digits[1].stride != 1 || tile.start % length != 0 || tile.cols % length != 0)
+    return tile;
+  Tile block = tile;
+  block.rows = tile.cols / length;
+  block.cols = block.pitch = block.stride = length;
+  return block;
+}
+
 // Whether all rows of a block go to the same elements, next to each other.
 bool sums_columns(const Access& access, const Tile& tile) {
   const Access::Digit columns{tile.pitch, 1};
@@ -426,9 +439,9 @@ void accumulate(const Step& step, const Tile& tile) {
   auto* sums = reinterpret_cast<T*>(accumulator.data);
   const auto* from = register_of<const T>(tile, step.a);
   const Access& access = tile.accesses[step.access];
-  if (sums_columns(access, tile)) {
-    const int64_t column = access.offset + tile.start % tile.pitch - accumulator.first;
-    return accumulate_columns<D, kKind>(from, tile, sums + column);
+  if (const Tile block = as_rows(access, tile); sums_columns(access, block)) {
+    const int64_t column = access.offset + block.start % block.pitch - accumulator.first;
+    return accumulate_columns<D, kKind>(from, block, sums + column);
   }
   for_runs(step, tile, [&](int64_t place, int64_t element, int64_t count, int64_t stride) HWY_ATTR {
     T* to = sums + (element - accumulator.first);

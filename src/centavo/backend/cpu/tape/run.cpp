@@ -59,8 +59,20 @@ TapeRun::TapeRun(const Tape& tape, std::span<const std::byte* const> inputs,
   for (const Step& step : tape.prologue) step.run(step, tile_);
 }
 
+// For whole tiles from `start` on, wherever the loop ends.
+void TapeRun::make_periodic(int64_t start) {
+  if (tape_.periodic.empty() || start % tape_.period == phase_) return;
+  phase_ = start % tape_.period;
+  tile_.start = start;
+  tile_.rows = 1;
+  tile_.cols = tape_.tile;
+  tile_.counts[static_cast<size_t>(Space::kFull)] = tape_.tile;
+  for (const Step& step : tape_.periodic) step.run(step, tile_);
+}
+
 void TapeRun::run(int64_t begin, int64_t end) {
   for (int64_t start = begin; start < end; start += tape_.tile) {
+    make_periodic(start);
     const int64_t count = std::min(tape_.tile, end - start);
     tile_.start = start;
     tile_.rows = 1;
@@ -96,6 +108,10 @@ void TapeRun::run_block(int64_t start, int64_t rows, int64_t cols, int64_t pitch
       if (tape_.dot_register >= 0) {
         registers_[tape_.dot_register] =
             reinterpret_cast<std::byte*>(const_cast<float*>(dot + row * stride + col));
+      }
+      // The first rows are the most.
+      if (row == 0 || width < cols) {
+        for (const Step& step : tape_.periodic) step.run(step, tile_);
       }
       for (const Step& step : tape_.steps) step.run(step, tile_);
     }

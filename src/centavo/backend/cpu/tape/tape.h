@@ -87,6 +87,8 @@ struct Loop {
   // Not 0: every tile is whole rows of this length, so that sums along rows are at hand in the
   // tile.
   int64_t row_length = 0;
+  // Of loops over blocks of a product: its columns.
+  int64_t columns = 0;
 
   int64_t rows() const { return row_length > 0 ? elements / row_length : 0; }
 };
@@ -100,6 +102,10 @@ struct Tape {
   std::vector<Access> accesses;
   std::vector<Reduction> reductions;  // accumulator i is reduction i's
   std::vector<Step> prologue;         // scalars, once per thread
+  // Values that repeat after `period` elements, such as one per channel: they stay in registers
+  // and are made again only for a tile that starts at another phase.
+  int64_t period = 0;
+  std::vector<Step> periodic;
   std::vector<Step> steps;
   int dot_register = -1;  // holds the product in loops over blocks of one
 };
@@ -125,9 +131,12 @@ class TapeRun {
                  int64_t stride);
 
  private:
+  void make_periodic(int64_t start);
+
   const Tape& tape_;
   Tile tile_{};
   std::byte** registers_;
+  int64_t phase_ = -1;  // at which the periodic registers start
 };
 
 }  // namespace centavo::cpu
