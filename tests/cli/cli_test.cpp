@@ -207,9 +207,10 @@ TEST(Train, FolderOfImagesWithTimmsFlags) {
   TempDir dir;
   write_folders(dir / "data", 9);
   std::filesystem::resize_file(dir / "data/train/0/3.jpg", 50);
-  const std::string command = "train " + kSmall + "--dataset folder:" + (dir / "data").string() +
-                              " --input-size 3 16 16 --epochs 2 --batch-size 4 --output " +
-                              (dir / "out").string() + " ";
+  const std::string data = "train " + kSmall + "--dataset folder:" + (dir / "data").string() +
+                           " --input-size 3 16 16 --epochs 2 --output " + (dir / "out").string() +
+                           " ",
+                    command = data + "--batch-size 4 ";
   Outcome done = run(command +
                      "--scale 0.5 1 --ratio 1 1.2 --hflip 0.3 --vflip 0.2 --color-jitter 0.1 "
                      "--reprob 0.5 --train-interpolation bilinear --interpolation bilinear "
@@ -220,6 +221,12 @@ TEST(Train, FolderOfImagesWithTimmsFlags) {
   EXPECT_THAT(done.out, HasSubstr("1 broken image was left out"));
   std::ifstream classes(dir / "out" / "classes.txt");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(classes), {}), "0\n1\n");
+
+  EXPECT_THAT(run(data + "--workers 0 --batch-size 1 --aa rand-m9-mstd0.5-inc1").out,
+              HasSubstr("of a step's time is waiting for data; raise --workers (now 0;"));
+  Outcome mixed = run(command + "--mixup 0.8 --cutmix 1 --smoothing 0.1");
+  EXPECT_EQ(mixed.code, 0) << mixed.out;
+  expect_failure(command + "--mixup -1", 1, "mixup -1");
 
   expect_failure(command + "--on-error fail", 1, "train/0/3.jpg");
   expect_failure(command + "--aa rand-q1", 1, "'q1'");

@@ -8,6 +8,7 @@
 #include "tests/temp_dir.h"
 #include "tests/train/small.h"
 
+#include "centavo/data/mix.h"
 #include "centavo/io/safetensors.h"
 #include "centavo/runtime/metrics.h"
 
@@ -110,6 +111,31 @@ TEST(TrainStep, ASgdStepIsTheGradientTimesTheRate) {
 }
 
 // 2 FLOPs a multiply-add: every weight and token, and the two products of attention.
+// lambda CE(a) + (1 - lambda) CE(b), smoothing included.
+TEST(TrainStep, MixedLabelsAreWeighedLosses) {
+  constexpr int64_t kBatch = 6;
+  auto model = small_vit();
+  auto sgd = make_optimizer("sgd", {.lr = 0.5});
+  const SmallBatch batch = small_batch(kBatch, 3);
+  const std::vector<int32_t> other(batch.targets.rbegin(), batch.targets.rend());
+  auto loss_of = [&](const std::vector<int32_t>& labels) {
+    TrainStep step(*model, *sgd, {.precision = Precision::kF32, .label_smoothing = 0.1});
+    return item(step.run(batch.images, from_vector<int32_t>({kBatch}, labels), 0.5));
+  };
+  StepOptions options{.precision = Precision::kF32, .label_smoothing = 0.1, .mixed = true};
+  const double a = loss_of(batch.targets), b = loss_of(other);
+  ASSERT_NE(a, b);
+  for (double share : {0.3, 1.0}) {
+    TrainStep fresh(*model, *sgd, options);
+    std::vector<int32_t> labels = batch.targets;
+    labels.resize(data::kMixRows * kBatch);
+    data::mix_targets(labels, {.share = share, .box = {}});
+    const double mixed =
+        item(fresh.run(batch.images, from_vector<int32_t>({data::kMixRows, kBatch}, labels), 0.5));
+    EXPECT_NEAR(mixed, share * a + (1 - share) * b, 1e-6);
+  }
+}
+
 TEST(TrainStep, CountsMatrixFlopsAsThreeForwardPasses) {
   auto model = make_model("vit_tiny_patch16_224");
   auto sgd = make_optimizer("sgd", {});

@@ -154,13 +154,14 @@ int run_command(BenchFlags& f) {
   std::unique_ptr<Optimizer> optimizer = f.optimizer.make();
   TrainStep step(*model, *optimizer,
                  {precision_from_name(f.precision), 0, f.seed, device, f.device.group,
-                  static_cast<int64_t>(f.device.bucket_mib * (1 << 20))});
+                  static_cast<int64_t>(f.device.bucket_mib * (1 << 20)), f.data.mix.enabled()});
   step.executable(f.options.batch_size);  // fails before anything is loaded
   data::Loader loader(data, {.batch_size = f.options.batch_size,
                              .workers = f.workers,
                              .seed = f.seed,
                              .rank = f.device.group->rank(),
-                             .world = f.device.group->size()});
+                             .world = f.device.group->size(),
+                             .mix = f.data.mix});
   BenchOptions options = f.options;
   options.lr = f.optimizer.resolved().lr;
   ProgressBar bar(f.format == Format::kTable && on_terminal());

@@ -38,6 +38,7 @@ DataFlags::DataFlags(CLI::App& app, const std::string& default_spec) : spec(defa
       ->check(positive());
   add_preparation(app);
   add_augmentation(app);
+  add_mixing(app);
 }
 
 void DataFlags::add_preparation(CLI::App& app) {
@@ -112,6 +113,15 @@ void DataFlags::add_augmentation(CLI::App& app) {
       ->check(known_name("interpolation", {"bilinear", "bicubic", "random"}))
       ->type_name("NAME")
       ->group(group);
+}
+
+void DataFlags::add_mixing(CLI::App& app) {
+  const char* group = "Augmentation";
+  add_value(app, group, "--mixup", mix.mixup, "ALPHA", "Mixup of each batch; 0: none");
+  add_value(app, group, "--cutmix", mix.cutmix, "ALPHA", "CutMix of each batch; 0: none");
+  add_value(app, group, "--mixup-prob", mix.prob, "P", "Probability of mixing a batch");
+  add_value(app, group, "--mixup-switch-prob", mix.switch_prob, "P",
+            "Probability of CutMix where both are on");
 }
 
 std::optional<data::Augmentation> DataFlags::augmentation() const {

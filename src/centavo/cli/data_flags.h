@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "centavo/data/dataset.h"
+#include "centavo/data/mix.h"
 #include "centavo/models/model.h"
 
 namespace centavo::cli {
@@ -20,9 +21,11 @@ struct DataFlags {
   std::shared_ptr<const data::Dataset> open(const ModelOptions& model, data::Split split) const;
 
   std::string spec, evaluation_spec;
+  data::MixOptions mix;  // of training batches
 
  private:
   void add_augmentation(CLI::App& app);
+  void add_mixing(CLI::App& app);
   void add_preparation(CLI::App& app);
   std::optional<data::Augmentation> augmentation() const;
 

@@ -6,6 +6,7 @@
 #include "centavo/base/timer.h"
 #include "centavo/cli/commands.h"
 #include "centavo/cli/data_flags.h"
+#include "centavo/cli/input_bound.h"
 #include "centavo/cli/options.h"
 #include "centavo/cli/progress.h"
 #include "centavo/data/classes.h"
@@ -130,7 +131,9 @@ int run_train(TrainFlags f) {
                               .seed = f.seed,
                               .rank = group->rank(),
                               .world = group->size()};
-  data::Loader loader(train_set, loading);
+  data::LoaderOptions training = loading;
+  training.mix = f.data.mix;
+  data::Loader loader(train_set, training);
   if (f.output.empty()) f.output = default_output(model->name());
   const bool table = f.format == Format::kTable;
   if (table) print_header(f, *model, *train_set, *eval_set, device, optimizer_options);
@@ -140,7 +143,8 @@ int run_train(TrainFlags f) {
                            f.seed,
                            device,
                            group,
-                           static_cast<int64_t>(f.device.bucket_mib * (1 << 20))};
+                           static_cast<int64_t>(f.device.bucket_mib * (1 << 20)),
+                           f.data.mix.enabled()};
   TrainStep step(*model, *optimizer, step_options);
   ProgressBar bar(table && on_terminal());
   TrainerOptions options;
@@ -152,6 +156,15 @@ int run_train(TrainFlags f) {
   options.schedule = {f.schedule,     optimizer_options.lr,
                       f.min_lr,       0,
                       f.warmup_steps, f.max_steps > 0 ? std::min(total, f.max_steps) : total};
+  std::string input_bound;  // said once
+  auto watch_input = [&](const TrainProgress& p) {
+    constexpr int64_t kFewSteps = 10;
+    if (p.step != p.steps_in_epoch || p.step < kFewSteps || !input_bound.empty()) return;
+    input_bound = input_bound_message(p.mean_data_wait_seconds, p.mean_step_seconds, f.workers);
+    if (input_bound.empty()) return;
+    bar.clear();
+    log_warning("{}", input_bound);
+  };
   options.on_step = [&](const TrainProgress& p) {
     if (table && p.log_due) {
       bar.clear();
@@ -159,6 +172,7 @@ int run_train(TrainFlags f) {
       std::fflush(stdout);
     }
     bar.update(fmt::format("Epoch {}", p.epoch), p.step, p.steps_in_epoch);
+    watch_input(p);
   };
   options.on_eval_step = [&](int64_t done, int64_t batches) {
     bar.update("Evaluation", done, batches);

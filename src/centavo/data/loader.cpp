@@ -70,6 +70,13 @@ void check(const LoaderOptions& o, const Dataset& dataset) {
     throw Error("loader", "{} workers; choose 0 to 1024", o.workers);
   if (o.prefetch < 1) throw Error("loader", "prefetch {}; it must be at least 1", o.prefetch);
   CENTAVO_CHECK(o.world >= 1 && o.rank >= 0 && o.rank < o.world, "rank {} of {}", o.rank, o.world);
+  if (o.mix.enabled()) {
+    if (dataset.input_type().shape.rank() != 3 || dataset.target_type().shape.rank() != 0)
+      throw Error("loader", "mixup and cutmix are for images; leave them out for {}",
+                  dataset.name());
+    CENTAVO_CHECK(o.drop_last, "padding has no class to mix");
+    draw_mix(o.mix, 0, 0, 0, 1, 1);  // throws for options out of range
+  }
   const int64_t size = dataset.size();
   if (size == 0) throw Error("loader", "{} has no samples", dataset.name());
   if (o.drop_last && o.batch_size > size / o.world) {
@@ -139,7 +146,9 @@ struct Loader::Impl {
     if (free.empty()) {
       batch = std::make_unique<Batch>();
       batch->input_type_ = batched(dataset->input_type(), options.batch_size);
-      batch->target_type_ = batched(dataset->target_type(), options.batch_size);
+      batch->target_type_ = options.mix.enabled()
+                                ? TensorType{DType::kI32, {kMixRows, options.batch_size}}
+                                : batched(dataset->target_type(), options.batch_size);
       batch->input_.reset(allocate(batch->input_type_.bytes()));
       batch->target_.reset(allocate(batch->target_type_.bytes()));
       batch->size_ = options.batch_size;
@@ -191,6 +200,16 @@ struct Loader::Impl {
     }
   }
 
+  // Mixes a batch whose samples are all made; the lock is not held.
+  void mix(Batch& batch) const {
+    const Shape& shape = batch.input_type_.shape;
+    const Mix drawn =
+        draw_mix(options.mix, options.seed, batch.epoch_, batch.index_, shape[2], shape[3]);
+    mix_images({static_cast<float*>(batch.input_.get()), static_cast<size_t>(shape.elements())},
+               shape, drawn);
+    mix_targets({static_cast<int32_t*>(batch.target_.get()), batch.targets().size()}, drawn);
+  }
+
   // One claim from taking to handing in. Called with the lock held and may_claim(); holds it again
   // at the end.
   void work_once(std::unique_lock<std::mutex>& lock) {
@@ -204,6 +223,12 @@ struct Loader::Impl {
     }
     lock.lock();
     if (error && !c.pending->error) c.pending->error = error;
+    const bool last = c.pending->finished + c.end - c.begin == options.batch_size;
+    if (last && options.mix.enabled() && !c.pending->error) {
+      lock.unlock();
+      mix(*c.pending->batch);
+      lock.lock();
+    }
     c.pending->finished += c.end - c.begin;
     if (front_ready()) ready.notify_one();
   }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "centavo/data/dataset.h"
+#include "centavo/data/mix.h"
 
 namespace centavo::data {
 
@@ -33,7 +34,7 @@ class Batch {
   const void* input() const { return input_.get(); }
   // The input of images: f32 [N,C,H,W]. CHECKs the dtype.
   std::span<const float> images() const;
-  // i32 [N, ...] of the dataset's target_type().
+  // i32 [N, ...] of the dataset's target_type(); [3, N] (kMixRows) where batches are mixed.
   const TensorType& target_type() const { return target_type_; }
   std::span<const int32_t> targets() const;
 
@@ -62,6 +63,7 @@ struct LoaderOptions {
   int rank = 0, world = 1;  // this loader serves rank's share of every global batch
   int64_t first_epoch = 0;  // where to start, for a resumed run
   int64_t first_batch = 0;
+  MixOptions mix;  // of training batches: images with one class each, drop_last
   std::optional<int64_t> epochs;  // the number of epochs from first_epoch on; left out: no end
 };
 

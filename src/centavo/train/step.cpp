@@ -5,6 +5,7 @@
 #include <map>
 
 #include "centavo/autodiff/grad.h"
+#include "centavo/data/mix.h"
 #include "centavo/ir/op.h"
 #include "centavo/ops/ops.h"
 #include "centavo/ops/registry.h"
@@ -27,9 +28,15 @@ std::vector<int> trainable_indices(const Model& model) {
   return indices;
 }
 
-Tensor mean_loss(const Tensor& logits, const Tensor& labels, double smoothing) {
+Tensor mean_loss(const Tensor& logits, const Tensor& labels, const StepOptions& options) {
   NameScope scope("loss");
-  return mean(cross_entropy(convert(logits, DType::kF32), labels, smoothing));
+  const Tensor scores = convert(logits, DType::kF32);
+  if (!options.mixed) return mean(cross_entropy(scores, labels, options.label_smoothing));
+  const int64_t n = labels.shape()[1];
+  auto row = [&](int64_t r) { return reshape(slice(labels, {r, 0}, {r + 1, n}), {n}); };
+  auto loss = [&](int64_t r) { return cross_entropy(scores, row(r), options.label_smoothing); };
+  const Tensor share = convert(row(2), DType::kF32) * data::kMixUnit;
+  return mean(share * loss(0) + (1 - share) * loss(1));
 }
 
 std::vector<Tensor> select_indices(const std::vector<Tensor>& all,
@@ -83,7 +90,7 @@ std::vector<Tensor> record_step(const Model& model, const Optimizer& optimizer,
   const Tensor &images = arguments[carried], &labels = arguments[carried + 1],
                &hyper = arguments[carried + 2];
   Context ctx(parameters, options.precision, true, arguments[carried + 3]);
-  Tensor loss = mean_loss(model.forward(ctx, images), labels, options.label_smoothing);
+  Tensor loss = mean_loss(model.forward(ctx, images), labels, options);
   std::vector<Tensor> gradients = grad(loss, select_indices(parameters, trainable));
   for (auto [buffer, value] : ctx.updates()) parameters[static_cast<size_t>(buffer.index)] = value;
   if (options.ranks() > 1) {
@@ -109,15 +116,17 @@ std::vector<Tensor> record_step(const Model& model, const Optimizer& optimizer,
 }
 
 std::vector<TensorType> argument_types(const Model& model, const Optimizer& optimizer,
-                                       Precision precision, int64_t batch_size) {
+                                       const StepOptions& options, int64_t batch_size) {
   std::vector<TensorType> types;
   const auto& specs = model.parameters().specs();
-  for (const ParameterSpec& spec : specs) types.push_back({parameter_dtype(precision), spec.shape});
+  for (const ParameterSpec& spec : specs)
+    types.push_back({parameter_dtype(options.precision), spec.shape});
   for (size_t s = 0; s < optimizer.state_names().size(); ++s) {
     for (int i : trainable_indices(model)) types.push_back(types[static_cast<size_t>(i)]);
   }
   types.push_back(batched(model.input_shape(), batch_size));
-  types.push_back({DType::kI32, {batch_size}});
+  types.push_back(
+      {DType::kI32, options.mixed ? Shape{data::kMixRows, batch_size} : Shape{batch_size}});
   types.push_back({DType::kF32, {static_cast<int64_t>(optimizer.hyper(1, 0).size())}});
   types.push_back({DType::kU32, {2}});
   return types;
@@ -132,7 +141,7 @@ Device device_or_default(Device device) {
 Graph training_graph(const Model& model, const Optimizer& optimizer, const StepOptions& options,
                      int64_t batch_size) {
   std::vector<Tensor> inputs;
-  for (const TensorType& type : argument_types(model, optimizer, options.precision, batch_size))
+  for (const TensorType& type : argument_types(model, optimizer, options, batch_size))
     inputs.push_back(make_input(type));
   return build_graph(inputs, record_step(model, optimizer, options, inputs));
 }
@@ -210,7 +219,7 @@ Tensor TrainStep::run(const Tensor& images, const Tensor& labels, double lr) {
 }
 
 Executable& TrainStep::executable(int64_t batch_size) {
-  return function_.executable(argument_types(model_, optimizer_, options_.precision, batch_size));
+  return function_.executable(argument_types(model_, optimizer_, options_, batch_size));
 }
 
 double TrainStep::matrix_flops(int64_t batch_size) const {
@@ -236,7 +245,7 @@ CompiledFunction make_gradient_function(const Model& model, const StepOptions& o
     std::vector<Tensor> parameters(arguments.begin(), arguments.end() - 3);
     Context ctx(parameters, options.precision, true, arguments.back());
     const Tensor &images = arguments[parameters.size()], &labels = arguments[parameters.size() + 1];
-    Tensor loss = mean_loss(model.forward(ctx, images), labels, options.label_smoothing);
+    Tensor loss = mean_loss(model.forward(ctx, images), labels, options);
     std::vector<Tensor> outputs = {loss};
     for (const Tensor& g : grad(loss, select_indices(parameters, trainable_indices(model))))
       outputs.push_back(convert(g, DType::kF32));

@@ -25,6 +25,7 @@ struct StepOptions {
   // the same group. Null: one rank.
   std::shared_ptr<dist::Group> group;
   int64_t bucket_bytes = int64_t{8} << 20;  // gradients that are reduced together, about
+  bool mixed = false;  // labels are i32 [3, N] of mixed batches (data/mix.h) rather than [N]
 
   int ranks() const { return group ? group->size() : 1; }
 };
@@ -39,7 +40,8 @@ class TrainStep {
   TrainStep(const TrainStep&) = delete;
   TrainStep& operator=(const TrainStep&) = delete;
 
-  // Starts one step on images f32 [N, C, H, W] and labels i32 [N] at learning rate `lr`; returns
+  // Starts one step on images f32 [N, C, H, W] and labels i32 [N] (or of
+  // mixed batches) at learning rate `lr`; returns
   // its loss (f32 scalar, mean over the batches of all ranks), which is there when it is read.
   Tensor run(const Tensor& images, const Tensor& labels, double lr);
 
