@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The main job on a fresh Debian 12 machine: installs, builds, trains a small Vision Transformer on Fashion-MNIST, then
-# times a training step of ViT-Tiny/16 on random images.
+# times a training step of ViT-Tiny/16 on random images and compares what it takes and costs elsewhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash scripts/build.sh
@@ -14,7 +14,14 @@ echo "== Train: a small ViT on Fashion-MNIST"
 
 echo
 echo "== Bench: the published experiment on this machine"
-"$centavo" bench --model vit_tiny_patch16_224 --batch-size 16 --precision bf16-mixed --max-seconds 30
+"$centavo" bench --model vit_tiny_patch16_224 --batch-size 16 --precision bf16-mixed --max-seconds 30 \
+  --record "$output/measured.jsonl"
+
+echo
+echo "== Compare: the same step elsewhere, this machine as measured"
+"$centavo" compare --model vit_tiny_patch16_224 --batch-size 16 --precision bf16-mixed \
+  --instances 'c7a.2xlarge,c7i.2xlarge,g5.xlarge,g6.xlarge,inf2.xlarge,trn1.2xlarge,p4d.24xlarge' \
+  --measured "$output/measured.jsonl" --report "$output/compare.html"
 
 # The demo promises an accuracy: fail when it is missed.
 accuracy=$(tail -n 1 "$output/summary.csv" | cut -d, -f4)

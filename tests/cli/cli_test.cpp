@@ -125,6 +125,19 @@ TEST(Summary, CountsParametersAndMemory) {
   EXPECT_GT(json["planned_bytes"].get<int64_t>(), 3 * 4 * 5717416);
 }
 
+TEST(Bench, ARecordIsAMeasuredRowOfCompare) {
+  TempDir dir;
+  const std::string file = (dir / "rows.jsonl").string();
+  const std::string training = "--model vit_tiny_patch16_224 --batch-size 1 --precision fp32 ";
+  run_json("bench " + training + "--steps 1 --warmup 1 --record " + file);
+  const auto table = run_json("compare " + training + "--instances c7i.2xlarge --measured " + file);
+  ASSERT_EQ(table["rows"].size(), 2u);
+  int measured = 0;
+  for (const auto& row : table["rows"]) measured += row["source"] == "measured";
+  EXPECT_EQ(measured, 1);
+  expect_failure("bench " + training + "--record rows.csv", 2, "must end in .jsonl");
+}
+
 TEST(Bench, JsonHasEveryKey) {
   auto json = run_json("bench " + kSmall +
                        "--dataset fake --img-size 8 --in-chans 1 --num-classes 10 --batch-size 4 "

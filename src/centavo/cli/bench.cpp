@@ -2,6 +2,7 @@
 #include "centavo/train/bench.h"
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include "centavo/cli/options.h"
 #include "centavo/cli/progress.h"
 #include "centavo/cli/table.h"
+#include "centavo/fleet/imds.h"
+#include "centavo/fleet/rows.h"
 #include "centavo/io/json.h"
 
 namespace centavo::cli {
@@ -32,6 +35,17 @@ struct BenchFlags {
         ->check(positive());
     add_value(app, "Training", "--seed", seed, "N", "Seed of weights and data")
         ->check(non_negative());
+    app.add_option("--record", record,
+                   "Also append the result as a row for compare --measured and fleet calibrate")
+        ->type_name("FILE.jsonl")
+        ->check(CLI::Validator(
+            [](std::string& path) {
+              return path.ends_with(".jsonl")
+                         ? std::string()
+                         : fmt::format("'{}' must end in .jsonl: one JSON object a line", path);
+            },
+            ""))
+        ->group("Output");
     app.add_flag("--profile", options.profile, "Also show where the device's time goes, by op")
         ->group("Output");
     add_precision(app, precision);
@@ -44,6 +58,7 @@ struct BenchFlags {
   DeviceFlags device;
   BenchOptions options;
   std::string precision = "bf16-mixed";
+  std::string record;
   int workers = data::default_workers();
   uint64_t seed = 42;
   Format format = Format::kTable;
@@ -147,6 +162,35 @@ void print_profile(const BenchResult& r) {
   fmt::print("\n{}", table.to_string());
 }
 
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+// The result as a row of measured throughput. Of a data-parallel run the first rank writes, for
+// all; an instance is named only where EC2's metadata service names it.
+void record_row(const BenchFlags& f, const Model& model, const Device& device,
+                const BenchResult& r) {
+  if (f.record.empty() || f.device.group->rank() != 0) return;
+  fleet::TrainingRow row;
+  row.model = model.name();
+  row.size = static_cast<int>(model.input_shape()[-1]);
+  row.chip = device->description();
+  if (const auto own = fleet::own_instance()) row.instance = own->type;
+  row.devices = f.device.group->size();
+  row.batch = f.options.batch_size;
+  row.precision = f.precision;
+  row.optimizer = f.optimizer.name;
+  row.samples_per_second = r.samples_per_second;
+  row.input = f.data.spec.starts_with("fake") ? "synthetic" : "images";
+  row.loader_workers = f.workers;
+  row.software = "Centavo";
+  row.date = today();
+  fleet::append_jsonl_row(f.record, row);
+}
+
 int run_command(BenchFlags& f) {
   auto data = f.data.open(f.model.options, data::Split::kTrain);
   Device device = f.device.open();
@@ -167,6 +211,7 @@ int run_command(BenchFlags& f) {
   ProgressBar bar(f.format == Format::kTable && on_terminal());
   options.on_step = [&](int64_t done, int64_t total) { bar.update("Measuring", done, total); };
   BenchResult result = run_bench(step, loader, options);
+  record_row(f, *model, device, result);
   if (f.format == Format::kJson) {
     fmt::print("{}\n", json_of(f, *model, device->threads(), result).dump());
     return 0;

@@ -11,11 +11,12 @@ namespace centavo::fleet {
 namespace {
 
 // PyTorch's loader on normal random numbers, a 224 x 224 image being 150,528 of them: 1.6 ms of a
-// loader worker, and 0.35 ms of the training process to receive it and cast it for the upload
-// (PyTorch 1.13, one Zen 4 core, measured with bench/fleet/loader_cost.py). Tokens: slicing a
-// memory map.
+// loader worker, and 0.35 ms of the training process to receive it and cast it for the upload, 0.17
+// where the device casts (PyTorch 1.13, one Zen 4 core, measured with bench/fleet/loader_cost.py).
+// Tokens: slicing a memory map.
 constexpr double kSyntheticElement = 10.6e-9;
 constexpr double kFeedElement = 2.3e-9;
+constexpr double kReceiveElement = 1.1e-9;
 constexpr double kTokenSample = 20e-6;
 constexpr double kDecodedElements = 3 * 224 * 224;
 // Decoding times of single photographs vary about as much as their mean (their sizes do); a batch
@@ -132,7 +133,8 @@ Prediction Predictor::predict(const Instance& instance, const Workload& workload
   plan.prefetch = stack.prefetch;
   plan.batch_cpu = workload.batch * sample_cpu(workload, parameters_);
   if (workload.input != InputKind::kTokens)
-    plan.feed_cpu = kFeedElement * workload.batch * workload.sample_elements;
+    plan.feed_cpu = (instance.chip.kind == ChipKind::kGpu ? kReceiveElement : kFeedElement) *
+                    workload.batch * workload.sample_elements;
   if (workload.input == InputKind::kImages)
     plan.batch_variation =
         std::min(1.0, kDecodeVariation / std::sqrt(static_cast<double>(workload.batch)));

@@ -46,6 +46,10 @@ TrainingRows published_rows();
 // bench --record` wrote. Rows without a throughput are left out. Throws Error naming the line.
 std::vector<TrainingRow> read_training_rows(const std::filesystem::path& path);
 
+// Appends a row to a .jsonl file that read_training_rows() reads; starts the file if there is none.
+// Throws Error when it cannot be written.
+void append_jsonl_row(const std::filesystem::path& path, const TrainingRow& row);
+
 // The prediction of a row as it was run. Throws Error when the catalogue or the model table lacks
 // what it names.
 struct ResolvedRow {

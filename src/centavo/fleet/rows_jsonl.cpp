@@ -58,4 +58,15 @@ std::vector<TrainingRow> read_jsonl_rows(const std::filesystem::path& path) {
   return rows;
 }
 
+void append_jsonl_row(const std::filesystem::path& path, const TrainingRow& row) {
+  io::Json object = {{"model", row.model},         {"image_size", row.size},
+                     {"chip", row.chip},           {"devices", row.devices},
+                     {"batch_size", row.batch},    {"precision", row.precision},
+                     {"optimizer", row.optimizer}, {"samples_per_second", row.samples_per_second},
+                     {"input", row.input},         {"loader_workers", row.loader_workers},
+                     {"software", row.software},   {"date", row.date}};
+  if (!row.instance.empty()) object["instance"] = row.instance;
+  io::JsonlWriter(path).append(object);
+}
+
 }  // namespace centavo::fleet

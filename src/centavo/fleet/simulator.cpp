@@ -25,15 +25,16 @@ struct Worker {
   bool feeding = false;
   int fed = 0;           // ready to be taken
   bool waiting = false;  // for a batch
+  double since = 0;      // when it began to wait
   int step = 0;          // the next step to launch
-  double took = 0;       // when it took the last batch
+  double waited = 0;     // for the last batch
 };
 
 // One step over all workers.
 struct Step {
   int arrived = 0;    // workers that have launched it
   double ready = -1;  // when the last of them had its batch on the device
-  double launch = 0;  // how long that one's launch took
+  double waited = 0;  // how long that one waited for its batch
   double begin = 0, end = -1;
 };
 
@@ -123,7 +124,7 @@ class Simulation {
     if (worker.waiting && worker.fed > 0) {
       worker.waiting = false;
       --worker.fed;
-      worker.took = now;
+      worker.waited = now - worker.since;
       start(now, w, p_.launch_cpu / p_.steps_per_launch, kLaunch);
     }
     if (!worker.feeding && worker.made > 0 && worker.fed < kFedBatches) {
@@ -142,6 +143,7 @@ class Simulation {
     ++events_handled_;
     for (size_t w = 0; w < workers_.size(); ++w) {
       workers_[w].waiting = true;
+      workers_[w].since = now;
       go_on(now, w);
     }
   }
@@ -152,7 +154,7 @@ class Simulation {
     Step& step = steps_[index];
     if (now + p_.copy > step.ready) {
       step.ready = now + p_.copy;
-      step.launch = now - worker.took;
+      step.waited = worker.waited;
     }
     if (++step.arrived < static_cast<int>(workers_.size())) return;
     // All workers have launched: the step runs through, all-reduces joining them.
@@ -166,13 +168,13 @@ class Simulation {
     const size_t first = kWarmupSteps;
     const double count = static_cast<double>(steps_.size() - first);
     for (size_t i = first; i < steps_.size(); ++i) {
-      // Between two steps the device waited for its copy, before that for the launch, before that
-      // for the batch.
-      double gap = steps_[i].begin - steps_[i - 1].end;
-      const double copy = std::min(gap, p_.copy), launch = std::min(gap - copy, steps_[i].launch);
+      // Between two steps the device waits for a batch, its launch and its copy. A host that runs
+      // ahead hides its launches behind the wait, so the wait counts first.
+      const double gap = steps_[i].begin - steps_[i - 1].end;
+      const double copy = std::min(gap, p_.copy), input = std::min(gap - copy, steps_[i].waited);
       r.copy += copy / count;
-      r.launch += launch / count;
-      r.input += (gap - copy - launch) / count;
+      r.input += input / count;
+      r.launch += (gap - copy - input) / count;
     }
     r.seconds = (steps_.back().end - steps_[first - 1].end) / count;
     r.compute = p_.forward + p_.backward + p_.optimizer;
