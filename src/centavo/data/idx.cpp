@@ -34,7 +34,7 @@ class GzipReader {
   // Appends up to `count` bytes; fewer only at the end of the file.
   void read(std::vector<uint8_t>& out, uint64_t count) {
     // In pieces, so that a damaged header cannot make us allocate what the file does not have.
-    constexpr uint64_t kPiece = 1 << 24;
+    constexpr uint64_t kPiece = 1 << 20;
     while (count > 0) {
       const size_t old = out.size(), piece = std::min(count, kPiece);
       out.resize(old + piece);
