@@ -25,17 +25,25 @@ std::string error_of(const std::function<void()>& f) {
 
 // Counts as timm 0.9.5 reports them.
 TEST(Zoo, ParameterCountsEqualTimms) {
-  const std::pair<const char*, int64_t> expected[] = {{"vit_tiny_patch16_224", 5'717'416},
-                                                      {"vit_small_patch16_224", 22'050'664},
-                                                      {"vit_base_patch16_224", 86'567'656},
-                                                      {"vit_large_patch16_224", 304'326'632},
-                                                      {"vit_small_patch32_224", 22'878'952},
-                                                      {"vit_base_patch32_224", 88'224'232},
-                                                      {"vit_large_patch32_224", 306'535'400},
-                                                      {"resnet18", 11'689'512},
-                                                      {"resnet34", 21'797'672},
-                                                      {"resnet50", 25'557'032},
-                                                      {"resnet101", 44'549'160}};
+  const std::pair<const char*, int64_t> expected[] = {
+      {"vit_tiny_patch16_224", 5'717'416},
+      {"vit_small_patch16_224", 22'050'664},
+      {"vit_base_patch16_224", 86'567'656},
+      {"vit_large_patch16_224", 304'326'632},
+      {"vit_small_patch32_224", 22'878'952},
+      {"vit_base_patch32_224", 88'224'232},
+      {"vit_large_patch32_224", 306'535'400},
+      {"deit_tiny_patch16_224", 5'717'416},
+      {"deit_tiny_distilled_patch16_224", 5'910'800},
+      {"deit_small_distilled_patch16_224", 22'436'432},
+      {"deit_base_distilled_patch16_224", 87'338'192},
+      {"mixer_s16_224", 18'528'264},
+      {"mixer_b16_224", 59'880'472},
+      {"mixer_l16_224", 208'196'168},
+      {"resnet18", 11'689'512},
+      {"resnet34", 21'797'672},
+      {"resnet50", 25'557'032},
+      {"resnet101", 44'549'160}};
   for (auto [name, count] : expected)
     EXPECT_EQ(make_model(name)->parameters().trainable_elements(), count) << name;
 }
@@ -107,6 +115,20 @@ TEST(Init, IsAFunctionOfSeedAndName) {
   double squares = 0;
   for (float v : values) squares += static_cast<double>(v) * v;
   EXPECT_NEAR(std::sqrt(squares / static_cast<double>(values.size())), 0.02, 0.001);
+}
+
+double deviation(const Init& init) {
+  std::vector<float> values = initial_values({"w", {200, 200}, init}, 3);
+  double squares = 0;
+  for (float v : values) squares += static_cast<double>(v) * v;
+  return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+TEST(Init, HasTheDeviationsOfPyTorchsAndFlaxs) {
+  EXPECT_NEAR(deviation(Init::lecun_normal(100)), 0.1, 0.002);
+  EXPECT_NEAR(deviation(Init::xavier_uniform(100, 300)), std::sqrt(2.0 / 400), 0.002);
+  for (float v : initial_values({"w", {200, 200}, Init::lecun_normal(100)}, 3))
+    ASSERT_LE(std::abs(v), 0.2 / 0.8796);
 }
 
 TEST(Optimizer, ChecksItsOptions) {

@@ -73,11 +73,11 @@ ModelFlags::ModelFlags(CLI::App& app) {
       ->group(group);
   size("--in-chans", options.in_chans, "Channels of the images");
   size("--num-classes", options.num_classes, "Classes to tell apart");
-  size("--patch-size", options.patch_size, "vit: height and width of a patch");
-  size("--embed-dim", options.embed_dim, "vit: width of a token");
-  size("--depth", options.depth, "vit: number of blocks");
-  size("--num-heads", options.num_heads, "vit: attention heads");
-  app.add_option("--mlp-ratio", options.mlp_ratio, "vit: hidden width of the MLP over --embed-dim")
+  size("--patch-size", options.patch_size, "vit, deit, mixer: height and width of a patch");
+  size("--embed-dim", options.embed_dim, "vit, deit, mixer: width of a token");
+  size("--depth", options.depth, "vit, deit, mixer: number of blocks");
+  size("--num-heads", options.num_heads, "vit, deit: attention heads");
+  app.add_option("--mlp-ratio", options.mlp_ratio, "vit, deit: hidden width of the MLP over --embed-dim")
       ->check(positive())
       ->type_name("X")
       ->group(group);

@@ -36,11 +36,12 @@ class Model {
 
 // What a user may change about a model; what is left out keeps the model's own value.
 struct ModelOptions {
-  std::optional<int64_t> img_size, in_chans, num_classes;          // any model
-  std::optional<int64_t> patch_size, embed_dim, depth, num_heads;  // vit
-  std::optional<double> mlp_ratio;                                 // vit
-  bool small_stem = false;                                         // resnet: for small images
-  std::vector<int64_t> hidden;  // mlp: widths of its hidden layers
+  std::optional<int64_t> img_size, in_chans, num_classes;  // any model
+  std::optional<int64_t> patch_size, embed_dim, depth;     // vit, deit, mixer
+  std::optional<int64_t> num_heads;                        // vit, deit
+  std::optional<double> mlp_ratio;                         // vit, deit
+  bool small_stem = false;                                 // resnet: for small images
+  std::vector<int64_t> hidden;                             // mlp: widths of its hidden layers
   double drop_rate = 0;
 };
 

@@ -12,45 +12,76 @@ struct Entry {
   std::string description;
   std::function<std::unique_ptr<Model>(const std::string&, const ModelOptions&)> make;
 };
+using Zoo = std::map<std::string, Entry>;
 
-std::map<std::string, Entry> make_zoo() {
-  std::map<std::string, Entry> zoo;
-  struct VitSize {
-    const char* name;
-    int64_t width, depth, heads;
+// An architecture's function, bound to the sizes behind one name.
+template <class Config>
+auto maker(std::unique_ptr<Model> (*make)(const std::string&, const Config&, const ModelOptions&),
+           const Config& config) {
+  return [make, config](const std::string& name, const ModelOptions& options) {
+    return make(name, config, options);
   };
-  for (VitSize size : {VitSize{"tiny", 192, 12, 3},
-                       {"small", 384, 12, 6},
-                       {"base", 768, 12, 12},
-                       {"large", 1024, 24, 16}}) {
+}
+
+struct VitSize {
+  const char* name;
+  int64_t width, depth, heads;
+};
+constexpr VitSize kVitSizes[] = {
+    {"tiny", 192, 12, 3}, {"small", 384, 12, 6}, {"base", 768, 12, 12}, {"large", 1024, 24, 16}};
+
+void add_vits(Zoo& zoo) {
+  for (const VitSize& s : kVitSizes) {
     for (int64_t patch : {16, 32}) {
-      VitConfig config{patch, size.width, size.depth, size.heads};
-      zoo[fmt::format("vit_{}_patch{}_224", size.name, patch)] = {
-          fmt::format("Vision Transformer: width {}, depth {}, {} heads, patches of {}", size.width,
-                      size.depth, size.heads, patch),
-          [config](const std::string& name, const ModelOptions& options) {
-            return make_vit(name, config, options);
-          }};
+      zoo[fmt::format("vit_{}_patch{}_224", s.name, patch)] = {
+          fmt::format("Vision Transformer: width {}, depth {}, {} heads, patches of {}", s.width,
+                      s.depth, s.heads, patch),
+          maker(make_vit, VitConfig{patch, s.width, s.depth, s.heads})};
+    }
+    if (std::string_view(s.name) == "large") continue;
+    for (bool distilled : {false, true}) {
+      zoo[fmt::format("deit_{}_{}patch16_224", s.name, distilled ? "distilled_" : "")] = {
+          fmt::format("DeiT{}: width {}, depth {}, {} heads, patches of 16",
+                      distilled ? " with a distillation token" : "", s.width, s.depth, s.heads),
+          maker(make_vit, VitConfig{16, s.width, s.depth, s.heads, distilled})};
     }
   }
+}
+
+void add_mixers(Zoo& zoo) {
+  for (const VitSize& s :
+       {VitSize{"s", 512, 8, 0}, VitSize{"b", 768, 12, 0}, VitSize{"l", 1024, 24, 0}}) {
+    for (int64_t patch : {16, 32}) {
+      zoo[fmt::format("mixer_{}{}_224", s.name, patch)] = {
+          fmt::format("MLP-Mixer: width {}, depth {}, patches of {}", s.width, s.depth, patch),
+          maker(make_mixer, MixerConfig{patch, s.width, s.depth})};
+    }
+  }
+}
+
+void add_resnets(Zoo& zoo) {
   const std::pair<const char*, ResNetConfig> resnets[] = {{"resnet18", {false, {2, 2, 2, 2}}},
                                                           {"resnet34", {false, {3, 4, 6, 3}}},
                                                           {"resnet50", {true, {3, 4, 6, 3}}},
                                                           {"resnet101", {true, {3, 4, 23, 3}}}};
-  for (const auto& [resnet, config] : resnets) {
-    zoo[resnet] = {
+  for (const auto& [name, config] : resnets)
+    zoo[name] = {
         fmt::format("residual network of {} blocks", config.bottleneck ? "bottleneck" : "basic"),
-        [config = config](const std::string& name, const ModelOptions& options) {
-          return make_resnet(name, config, options);
-        }};
-  }
+        maker(make_resnet, config)};
+}
+
+Zoo make_zoo() {
+  Zoo zoo;
+  add_vits(zoo);
+  add_mixers(zoo);
+  add_resnets(zoo);
   zoo["mlp"] = {"multi-layer perceptron over 28x28 grey images: --hidden sets its layers",
                 make_mlp};
   return zoo;
 }
 
-const std::map<std::string, Entry>& zoo() {
-  static const std::map<std::string, Entry> entries = make_zoo();
+const Zoo& zoo() {
+  static const Zoo entries = make_zoo();
   return entries;
 }
 
@@ -69,6 +100,14 @@ std::vector<ModelEntry> list_models() {
   std::vector<ModelEntry> list;
   for (const auto& [name, entry] : zoo()) list.push_back({name, entry.description});
   return list;
+}
+
+void check_patches(const std::string& model, int64_t image, int64_t patch) {
+  if (patch >= 1 && image >= patch && image % patch == 0) return;
+  throw Error(model,
+              "an image of {0} is no whole number of patches of {1}; pass --img-size or "
+              "--patch-size so that it is",
+              image, patch);
 }
 
 }  // namespace centavo

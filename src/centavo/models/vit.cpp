@@ -1,6 +1,9 @@
 // VisionTransformer as in timm: class token, learned position embedding, pre-norm blocks, LayerNorm
-// eps 1e-6, exact GELU. Dosovitskiy et al., "An image is worth 16x16 words" (2021).
+// eps 1e-6, exact GELU. Dosovitskiy et al., "An image is worth 16x16 words" (2021). Distilled, it
+// has a second token with a head of its own: Touvron et al., "Training data-efficient image
+// transformers" (2021).
 #include <cmath>
+#include <optional>
 
 #include "centavo/models/zoo.h"
 #include "centavo/nn/layers.h"
@@ -14,7 +17,8 @@ class VisionTransformer : public Model {
   struct Sizes {
     int64_t image, channels, classes, patch, width, depth, heads, hidden;
     double dropout;
-    int64_t tokens() const { return (image / patch) * (image / patch) + 1; }
+    bool distilled;
+    int64_t tokens() const { return (image / patch) * (image / patch) + (distilled ? 2 : 1); }
   };
 
   VisionTransformer(const std::string& name, const Sizes& s)
@@ -22,21 +26,33 @@ class VisionTransformer : public Model {
         cls_token_(parameters_.add("cls_token", {1, 1, s.width}, Init::normal(1e-6))),
         pos_embed_(
             parameters_.add("pos_embed", {1, s.tokens(), s.width}, Init::truncated_normal(0.02))),
-        patch_embed_(parameters_, s.channels, s.patch, s.width),
+        dist_token_(s.distilled ? std::optional(parameters_.add("dist_token", {1, 1, s.width},
+                                                                Init::truncated_normal(0.02)))
+                                : std::nullopt),
+        patch_embed_(parameters_, "patch_embed", s.channels, s.patch, s.width),
         dropout_{s.dropout},
         blocks_(make_blocks(parameters_, s)),
         norm_(parameters_, "norm", s.width),
         head_(parameters_, "head", s.width, s.classes, Init::truncated_normal(0.02),
-              Init::zeros()) {}
+              Init::zeros()) {
+    if (s.distilled)
+      head_dist_.emplace(parameters_, "head_dist", s.width, s.classes, Init::truncated_normal(0.02),
+                         Init::zeros());
+  }
 
   Tensor forward(Context& ctx, const Tensor& images) const override {
     Tensor patches = patch_embed_.forward(ctx, images);
     const int64_t n = patches.dim(0), width = patches.dim(2);
-    Tensor cls = broadcast_to(ctx.cast(cls_token_), {n, 1, width});
-    Tensor x = dropout_.forward(ctx, concatenate({cls, patches}, 1) + ctx.cast(pos_embed_));
+    std::vector<Tensor> tokens = {broadcast_to(ctx.cast(cls_token_), {n, 1, width})};
+    if (dist_token_) tokens.push_back(broadcast_to(ctx.cast(*dist_token_), {n, 1, width}));
+    tokens.push_back(patches);
+    Tensor x = dropout_.forward(ctx, concatenate(tokens, 1) + ctx.cast(pos_embed_));
     for (const nn::Block& block : blocks_) x = block.forward(ctx, x);
-    Tensor first = reshape(slice_axis(norm_.forward(ctx, x), 1, 0, 1), {n, width});
-    return head_.forward(ctx, first);
+    x = norm_.forward(ctx, x);
+    auto token = [&](int64_t t) { return reshape(slice_axis(x, 1, t, t + 1), {n, width}); };
+    if (!head_dist_) return head_.forward(ctx, token(0));
+    // Without a teacher timm averages the two heads in training as in evaluation.
+    return (head_.forward(ctx, token(0)) + head_dist_->forward(ctx, token(1))) * 0.5;
   }
 
  private:
@@ -51,11 +67,13 @@ class VisionTransformer : public Model {
   }
 
   Param cls_token_, pos_embed_;
+  std::optional<Param> dist_token_;
   nn::PatchEmbed patch_embed_;
   nn::Dropout dropout_;
   std::vector<nn::Block> blocks_;
   nn::LayerNorm norm_;
   nn::Linear head_;
+  std::optional<nn::Linear> head_dist_;
 };
 
 }  // namespace
@@ -73,12 +91,8 @@ std::unique_ptr<Model> make_vit(const std::string& name, const VitConfig& config
   s.hidden =
       static_cast<int64_t>(std::lround(static_cast<double>(s.width) * o.mlp_ratio.value_or(4)));
   s.dropout = o.drop_rate;
-  if (s.patch < 1 || s.image < s.patch || s.image % s.patch != 0) {
-    throw Error(name,
-                "an image of {0} is no whole number of patches of {1}; pass --img-size or "
-                "--patch-size so that it is",
-                s.image, s.patch);
-  }
+  s.distilled = config.distilled;
+  check_patches(name, s.image, s.patch);
   if (s.heads < 1 || s.width % s.heads != 0) {
     throw Error(name,
                 "a width of {} does not split into {} heads; pass --embed-dim or --num-heads so "

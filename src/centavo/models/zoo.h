@@ -9,9 +9,15 @@ namespace centavo {
 
 struct VitConfig {
   int64_t patch_size, embed_dim, depth, num_heads;
+  bool distilled = false;  // DeiT's second token and head
 };
 std::unique_ptr<Model> make_vit(const std::string& name, const VitConfig& config,
                                 const ModelOptions& options);
+struct MixerConfig {
+  int64_t patch_size, embed_dim, depth;
+};
+std::unique_ptr<Model> make_mixer(const std::string& name, const MixerConfig& config,
+                                  const ModelOptions& options);
 struct ResNetConfig {
   bool bottleneck;
   std::vector<int64_t> blocks;  // in each of the four stages
@@ -20,5 +26,8 @@ std::unique_ptr<Model> make_resnet(const std::string& name, const ResNetConfig& 
                                    const ModelOptions& options);
 // A perceptron over flattened images: Linear and GELU, hidden widths 256 and 128 unless given.
 std::unique_ptr<Model> make_mlp(const std::string& name, const ModelOptions& options);
+
+// Throws Error unless an image is a whole number of patches high and wide.
+void check_patches(const std::string& model, int64_t image, int64_t patch);
 
 }  // namespace centavo

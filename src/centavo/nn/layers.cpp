@@ -82,15 +82,22 @@ Tensor Dropout::forward(Context& ctx, const Tensor& x) const {
   return dropout(x, ctx.key(), rate, ctx.next_stream());
 }
 
-PatchEmbed::PatchEmbed(ParameterList& list, int64_t channels, int64_t patch_size, int64_t width)
-    : patch(patch_size) {
-  const Init init = Init::fan_in_uniform(channels * patch * patch);
-  weight = list.add("patch_embed.proj.weight", {width, channels, patch, patch}, init);
-  bias = list.add("patch_embed.proj.bias", {width}, init);
+PatchEmbed::PatchEmbed(ParameterList& list, const std::string& layer, int64_t channels,
+                       int64_t patch_size, int64_t width)
+    : PatchEmbed(list, layer, channels, patch_size, width,
+                 Init::fan_in_uniform(channels * patch_size * patch_size),
+                 Init::fan_in_uniform(channels * patch_size * patch_size)) {}
+
+PatchEmbed::PatchEmbed(ParameterList& list, const std::string& layer, int64_t channels,
+                       int64_t patch_size, int64_t width, const Init& weight_init,
+                       const Init& bias_init)
+    : name(layer + ".proj"), patch(patch_size) {
+  weight = list.add(name + ".weight", {width, channels, patch, patch}, weight_init);
+  bias = list.add(name + ".bias", {width}, bias_init);
 }
 
 Tensor PatchEmbed::forward(const Context& ctx, const Tensor& images) const {
-  NameScope scope("patch_embed.proj");
+  NameScope scope(name);
   const int64_t n = images.dim(0), c = images.dim(1), rows = images.dim(2) / patch,
                 cols = images.dim(3) / patch;
   Tensor x = reshape(convert(images, ctx.activations()), {n, c, rows, patch, cols, patch});
@@ -110,9 +117,10 @@ Tensor SelfAttention::forward(const Context& ctx, const Tensor& x) const {
   return proj.forward(ctx, attention(qkv.forward(ctx, x), heads, causal));
 }
 
-Mlp::Mlp(ParameterList& list, int64_t width, int64_t hidden, const Init& weight_init)
-    : fc1(list, "mlp.fc1", width, hidden, weight_init, Init::zeros()),
-      fc2(list, "mlp.fc2", hidden, width, weight_init, Init::zeros()) {}
+Mlp::Mlp(ParameterList& list, const std::string& name, int64_t width, int64_t hidden,
+         const Init& weight_init, const Init& bias_init)
+    : fc1(list, name + ".fc1", width, hidden, weight_init, bias_init),
+      fc2(list, name + ".fc2", hidden, width, weight_init, bias_init) {}
 
 Tensor Mlp::forward(Context& ctx, const Tensor& x, const Dropout& drop) const {
   Tensor h = drop.forward(ctx, gelu(fc1.forward(ctx, x)));
@@ -129,7 +137,7 @@ Block::Block(ParameterList& list, const std::string& name, const Options& o,
       norm1_(list, "norm1", o.width, o.eps),
       attn_(list, o.width, o.heads, o.weight_init, o.causal),
       norm2_(list, "norm2", o.width, o.eps),
-      mlp_(list, o.width, o.hidden, o.weight_init),
+      mlp_(list, "mlp", o.width, o.hidden, o.weight_init),
       dropout_{o.dropout} {}
 
 Tensor Block::forward(Context& ctx, const Tensor& x) const {

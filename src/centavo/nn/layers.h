@@ -64,11 +64,16 @@ struct Dropout {
 };
 
 // images[N, C, H, W] -> [N, (H/P) (W/P), D]: a convolution whose stride is its kernel, as a product
-// of patches. Its weight is timm's patch_embed.proj.weight[D, C, P, P].
+// of patches. Its weight is timm's, <name>.proj.weight[D, C, P, P].
 struct PatchEmbed {
-  PatchEmbed(ParameterList& list, int64_t channels, int64_t patch, int64_t width);
+  // PyTorch's default initialisation.
+  PatchEmbed(ParameterList& list, const std::string& name, int64_t channels, int64_t patch,
+             int64_t width);
+  PatchEmbed(ParameterList& list, const std::string& name, int64_t channels, int64_t patch,
+             int64_t width, const Init& weight_init, const Init& bias_init);
   Tensor forward(const Context& ctx, const Tensor& images) const;
 
+  std::string name;
   int64_t patch;
   Param weight, bias;
 };
@@ -86,7 +91,8 @@ struct SelfAttention {
 
 // fc2(gelu(fc1(x))).
 struct Mlp {
-  Mlp(ParameterList& list, int64_t width, int64_t hidden, const Init& weight_init);
+  Mlp(ParameterList& list, const std::string& name, int64_t width, int64_t hidden,
+      const Init& weight_init, const Init& bias_init = Init::zeros());
   Tensor forward(Context& ctx, const Tensor& x, const Dropout& dropout) const;
 
   Linear fc1, fc2;

@@ -26,10 +26,10 @@ const PrecisionInfo& info_of(Precision p) {
   return kPrecisions[static_cast<size_t>(p)];
 }
 
-double truncated_normal(Philox& rng, double stddev) {
+double truncated_normal(Philox& rng, double stddev, double bound) {
   for (;;) {
     double x = rng.next_normal() * stddev;
-    if (std::abs(x) <= 2) return x;
+    if (std::abs(x) <= bound) return x;
   }
 }
 
@@ -37,6 +37,16 @@ double truncated_normal(Philox& rng, double stddev) {
 
 Init Init::fan_in_uniform(int64_t fan_in) {
   return uniform(1 / std::sqrt(static_cast<double>(fan_in)));
+}
+
+Init Init::lecun_normal(int64_t fan_in) {
+  // The standard deviation of a standard normal cut off at -2 and 2.
+  constexpr double kCut = 0.87962566103423978;
+  return {kTruncatedNormalInSigmas, 1 / std::sqrt(static_cast<double>(fan_in)) / kCut};
+}
+
+Init Init::xavier_uniform(int64_t fan_in, int64_t fan_out) {
+  return uniform(std::sqrt(6 / static_cast<double>(fan_in + fan_out)));
 }
 
 Param ParameterList::add(const std::string& name, const Shape& shape, const Init& init,
@@ -77,7 +87,10 @@ std::vector<float> initial_values(const ParameterSpec& spec, uint64_t seed) {
         v = static_cast<float>(rng.next_normal() * scale);
         break;
       case Init::kTruncatedNormal:
-        v = static_cast<float>(truncated_normal(rng, scale));
+        v = static_cast<float>(truncated_normal(rng, scale, 2));
+        break;
+      case Init::kTruncatedNormalInSigmas:
+        v = static_cast<float>(truncated_normal(rng, scale, 2 * scale));
         break;
       case Init::kUniform:
         v = static_cast<float>((2 * static_cast<double>(rng.next_uniform()) - 1) * scale);

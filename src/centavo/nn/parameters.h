@@ -13,7 +13,7 @@ namespace centavo {
 
 // How a parameter begins. The numbers are a function of (seed, name), whatever else the model has.
 struct Init {
-  enum Kind { kConstant, kNormal, kTruncatedNormal, kUniform };
+  enum Kind { kConstant, kNormal, kTruncatedNormal, kTruncatedNormalInSigmas, kUniform };
   Kind kind = kConstant;
   double value = 0;  // the constant; the standard deviation; the bound of [-value, value)
 
@@ -23,7 +23,12 @@ struct Init {
   static Init normal(double stddev) { return {kNormal, stddev}; }
   // Normal, redrawn outside [-2, 2] (absolute bounds, as PyTorch's trunc_normal_ has by default).
   static Init truncated_normal(double stddev) { return {kTruncatedNormal, stddev}; }
+  // Flax's lecun_normal, as timm's lecun_normal_ has it: normal, redrawn outside two standard
+  // deviations, then scaled so that what remains has a variance of 1 / fan_in.
+  static Init lecun_normal(int64_t fan_in);
   static Init uniform(double bound) { return {kUniform, bound}; }
+  // Glorot and Bengio (2010): uniform in sqrt(6 / (fan_in + fan_out)).
+  static Init xavier_uniform(int64_t fan_in, int64_t fan_out);
   // PyTorch's default for a linear or convolution weight or bias: uniform in 1 / sqrt(fan_in).
   static Init fan_in_uniform(int64_t fan_in);
 };
