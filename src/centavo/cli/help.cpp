@@ -11,7 +11,8 @@ namespace {
 // Groups in the order in which a reader needs them; a command's other groups follow, and what has
 // no group ("Options") comes last.
 constexpr std::array kGroups = {"Model",       "Data",      "Augmentation", "Training",
-                                "Measurement", "Optimizer", "Device",       "Output"};
+                                "Measurement", "Optimizer", "Device",       "Output",
+                                "Checkpoints"};
 
 struct Entry {
   std::string left, right;

@@ -4,6 +4,7 @@
 #include "centavo/base/log.h"
 #include "centavo/base/text.h"
 #include "centavo/base/timer.h"
+#include "centavo/cli/checkpoint_flags.h"
 #include "centavo/cli/commands.h"
 #include "centavo/cli/data_flags.h"
 #include "centavo/cli/input_bound.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct TrainFlags {
   explicit TrainFlags(CLI::App& app)
-      : model(app), data(app, ""), optimizer(app, "adam"), device(app) {
+      : model(app), data(app, ""), optimizer(app, "adam"), device(app), checkpoints(app) {
     add_value(app, "Data", "-b,--batch-size", batch_size, "N", "Samples a step")->check(positive());
     add_value(app, "Data", "-j,--workers", workers, "N", "Loader threads; 0 loads between steps")
         ->check(non_negative());
@@ -39,7 +40,7 @@ struct TrainFlags {
         ->check(non_negative());
     add_value(app, "Optimizer", "--min-lr", min_lr, "X", "Learning rate at the end of the cosine");
     add_value(app, "Output", "-o,--output", output, "DIR",
-              "Folder for summary.csv and model.safetensors (default output/TIME-MODEL)");
+              "Folder for checkpoints, summary.csv and weights (default output/TIME-MODEL)");
     add_value(app, "Output", "--log-interval", log_interval, "N", "Steps between log lines")
         ->check(positive());
     add_precision(app, precision);
@@ -50,6 +51,7 @@ struct TrainFlags {
   DataFlags data;
   OptimizerFlags optimizer;
   DeviceFlags device;
+  CheckpointFlags checkpoints;
   std::string precision = "bf16-mixed", schedule = "constant", output;
   int64_t batch_size = 128, epochs = 10, max_steps = 0, warmup_steps = 0, log_interval = 50;
   int workers = data::default_workers();
@@ -131,13 +133,6 @@ int run_train(TrainFlags f) {
                               .seed = f.seed,
                               .rank = group->rank(),
                               .world = group->size()};
-  data::LoaderOptions training = loading;
-  training.mix = f.data.mix;
-  data::Loader loader(train_set, training);
-  if (f.output.empty()) f.output = default_output(model->name());
-  const bool table = f.format == Format::kTable;
-  if (table) print_header(f, *model, *train_set, *eval_set, device, optimizer_options);
-
   StepOptions step_options{precision_from_name(f.precision),
                            f.smoothing,
                            f.seed,
@@ -146,8 +141,20 @@ int run_train(TrainFlags f) {
                            static_cast<int64_t>(f.device.bucket_mib * (1 << 20)),
                            f.data.mix.enabled()};
   TrainStep step(*model, *optimizer, step_options);
+  TrainerState resume = f.checkpoints.resume_run(*model, step, f.output);
+  resume.rescale(f.batch_size * group->size());
+  data::LoaderOptions training = loading;
+  training.mix = f.data.mix;
+  training.first_epoch = resume.epoch, training.first_batch = resume.batch;
+  data::Loader loader(train_set, training);
+  if (f.output.empty()) f.output = default_output(model->name());
+  const bool table = f.format == Format::kTable;
+  if (table) print_header(f, *model, *train_set, *eval_set, device, optimizer_options);
+
   ProgressBar bar(table && on_terminal());
   TrainerOptions options;
+  f.checkpoints.apply(options);
+  options.resume = resume;
   options.epochs = f.epochs;
   options.max_steps = f.max_steps;
   options.log_interval = f.log_interval;
@@ -206,6 +213,10 @@ int run_train(TrainFlags f) {
   std::vector<EpochResult> results = trainer.run(loader, eval_loader);
   if (const int64_t broken = train_set->broken_samples() + eval_set->broken_samples(); broken > 0)
     log_warning("{} broken image{} left out", broken, broken == 1 ? " was" : "s were");
+  if (trainer.interrupted()) {
+    log_info("stopped on request after step {}; --resume {} goes on", step.steps_done(), f.output);
+    return kExitInterrupted;
+  }
   if (table && !results.empty() && results.back().eval) {
     auto best = std::max_element(
         results.begin(), results.end(),

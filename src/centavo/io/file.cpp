@@ -52,6 +52,26 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+// A new name has to reach the disk as well as the file.
+void flush_directory(const std::filesystem::path& path) {
+  int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) fail("open the directory", path, errno);
+  int result = ::fsync(directory), error = errno;
+  ::close(directory);
+  // Some network file systems cannot flush a directory (EINVAL); they keep names safe on their own.
+  if (result != 0 && error != EINVAL) fail("flush the directory", path, error);
+}
+
+std::string temporary_name(const std::filesystem::path& path) {
+  return path.string() + std::string(kTemporaryMark) + "XXXXXX";
+}
+
+mode_t creation_mask() {
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  return mask;
+}
+
 }  // namespace
 
 void make_output_directory(const std::filesystem::path& path) {
@@ -68,7 +88,7 @@ void make_output_directory(const std::filesystem::path& path) {
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  std::string name = path_.string() + ".tmp-XXXXXX";
+  std::string name = temporary_name(path_);
   fd_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (fd_ < 0) fail("create", path_, errno);
   temporary_ = name;
@@ -85,20 +105,48 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (::fchmod(fd_, 0666 & ~mask) != 0) fail("write", path_, errno);
+  if (::fchmod(fd_, 0666 & ~creation_mask()) != 0) fail("write", path_, errno);
   if (::fsync(fd_) != 0) fail("write", path_, errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("replace", path_, errno);
   ::close(fd_);
   fd_ = -1;
-  // The new name itself has to reach the disk.
-  int directory = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) fail("open the directory of", path_, errno);
-  int result = ::fsync(directory), error = errno;
-  ::close(directory);
-  // Some network file systems cannot flush a directory (EINVAL); they keep names safe on their own.
-  if (result != 0 && error != EINVAL) fail("flush the directory of", path_, error);
+  flush_directory(directory_of(path_));
+}
+
+AtomicDirectory::AtomicDirectory(std::filesystem::path path) : path_(std::move(path)) {
+  std::string name = temporary_name(path_);
+  if (::mkdtemp(name.data()) == nullptr) fail("create", path_, errno);
+  temporary_ = name;
+}
+
+AtomicDirectory::~AtomicDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(temporary_, ignored);
+}
+
+void AtomicDirectory::commit() {
+  if (::chmod(temporary_.c_str(), 0777 & ~creation_mask()) != 0) fail("write", path_, errno);
+  flush_directory(temporary_);
+  // The destructor removes what the exchange leaves under the temporary name.
+  int result = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE);
+  if (result != 0) {  // nothing there yet, or a file system that cannot exchange
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+    result = ::rename(temporary_.c_str(), path_.c_str());
+  }
+  if (result != 0) fail("replace", path_, errno);
+  flush_directory(directory_of(path_));
+}
+
+void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link) {
+  const std::string temporary = link.string() + std::string(kTemporaryMark) + "link";
+  ::unlink(temporary.c_str());
+  if (::symlink(target.c_str(), temporary.c_str()) != 0) fail("create", link, errno);
+  if (::rename(temporary.c_str(), link.c_str()) != 0) {
+    int error = errno;
+    ::unlink(temporary.c_str());
+    fail("replace", link, error);
+  }
 }
 
 void atomic_write_file(const std::filesystem::path& path, std::string_view content) {

@@ -32,6 +32,30 @@ class AtomicFile {
   int fd_ = -1;
 };
 
+// A directory that appears under its name only when complete: filled under a temporary name beside
+// it, flushed by commit(), then renamed; one that is there already is replaced in the same instant.
+// Dropped without commit(), it leaves what was there before.
+class AtomicDirectory {
+ public:
+  explicit AtomicDirectory(std::filesystem::path path);
+  ~AtomicDirectory();
+  AtomicDirectory(const AtomicDirectory&) = delete;
+  AtomicDirectory& operator=(const AtomicDirectory&) = delete;
+
+  // Where the files go until commit().
+  const std::filesystem::path& temporary() const { return temporary_; }
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;
+};
+
+// Makes `link` a symbolic link to `target`, replacing an older link in one instant.
+void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
+
+// What the temporary names of AtomicFile and AtomicDirectory hold: a killed run leaves them behind.
+inline constexpr std::string_view kTemporaryMark = ".tmp-";
+
 void atomic_write_file(const std::filesystem::path& path, std::string_view content);
 
 // The whole file. Throws Error if it cannot be read.

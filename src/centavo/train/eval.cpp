@@ -44,6 +44,12 @@ std::vector<Tensor> record_counts(const Model& model, const StepOptions& options
       {total(cross_entropy(logits, safe)), total(full_like(rank, 1)), hits(1), hits(5)}, 0)};
 }
 
+std::vector<std::string> parameter_names(const Model& model) {
+  std::vector<std::string> names;
+  for (const ParameterSpec& spec : model.parameters().specs()) names.push_back(spec.name);
+  return names;
+}
+
 }  // namespace
 
 EvalStep::EvalStep(const Model& model, const StepOptions& options) : model_(model) {
@@ -76,31 +82,41 @@ Tensor EvalStep::logits(const std::vector<Tensor>& parameters, const Tensor& ima
   return logits_(arguments)[0];
 }
 
+void save_tensors(const std::filesystem::path& path, const std::vector<std::string>& names,
+                  const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<io::NamedTensor> named;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    bytes.emplace_back(static_cast<size_t>(tensors[i].type().bytes()));
+    read(tensors[i], bytes.back().data());
+    named.push_back({names[i], tensors[i].type(), bytes.back().data()});
+  }
+  io::write_safetensors(path, named);
+}
+
+void load_tensors(const std::filesystem::path& path, const std::vector<std::string>& names,
+                  const std::vector<Tensor>& like,
+                  const std::function<void(size_t, const std::vector<float>&)>& set) {
+  io::SafetensorsFile file(path);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const io::NamedTensor& tensor = file.at(names[i]);
+    if (tensor.type.shape != like[i].shape() || !is_floating(tensor.type.dtype)) {
+      throw Error(path.string(), "'{}' is {}, the model has {}", names[i], to_string(tensor.type),
+                  to_string(like[i].shape()));
+    }
+    Array values = Array::from_bytes(tensor.type, tensor.data);
+    set(i, {values.reals.begin(), values.reals.end()});
+  }
+}
+
 void save_parameters(const std::filesystem::path& path, const Model& model,
                      const std::vector<Tensor>& parameters) {
-  std::vector<std::vector<std::byte>> bytes;
-  std::vector<io::NamedTensor> tensors;
-  const auto& specs = model.parameters().specs();
-  for (size_t i = 0; i < specs.size(); ++i) {
-    bytes.emplace_back(static_cast<size_t>(parameters[i].type().bytes()));
-    read(parameters[i], bytes.back().data());
-    tensors.push_back({specs[i].name, parameters[i].type(), bytes.back().data()});
-  }
-  io::write_safetensors(path, tensors);
+  save_tensors(path, parameter_names(model), parameters);
 }
 
 void load_parameters(const std::filesystem::path& path, const Model& model, TrainStep& step) {
-  io::SafetensorsFile file(path);
-  const auto& specs = model.parameters().specs();
-  for (size_t i = 0; i < specs.size(); ++i) {
-    const io::NamedTensor& tensor = file.at(specs[i].name);
-    if (tensor.type.shape != specs[i].shape || !is_floating(tensor.type.dtype)) {
-      throw Error(path.string(), "'{}' is {}, the model has {}", specs[i].name,
-                  to_string(tensor.type), to_string(specs[i].shape));
-    }
-    Array values = Array::from_bytes(tensor.type, tensor.data);
-    step.set_parameter(i, {values.reals.begin(), values.reals.end()});
-  }
+  load_tensors(path, parameter_names(model), step.parameters(),
+               [&](size_t i, const std::vector<float>& values) { step.set_parameter(i, values); });
 }
 
 }  // namespace centavo

@@ -16,7 +16,11 @@ class AverageMeter {
   }
   double last() const { return last_; }
   double mean() const { return count_ > 0 ? total_ / static_cast<double>(count_) : 0; }
+  double total() const { return total_; }
+  int64_t count() const { return count_; }
   void reset() { *this = {}; }
+  // Continues from sums that were saved.
+  void resume(double total, int64_t count) { *this = {}, total_ = total, count_ = count; }
 
  private:
   double last_ = 0, total_ = 0;

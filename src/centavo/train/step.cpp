@@ -76,7 +76,8 @@ void average_over_ranks(const std::vector<Tensor*>& tensors, const StepOptions& 
 }
 
 // Arguments: parameters, optimizer state (by state, then by trainable parameter), images, labels,
-// hyper, key. Outputs: loss, then parameters and state in the same order.
+// hyper, key, and of several ranks this one's vote. Outputs: loss, then parameters and state in the
+// same order, then the mean vote.
 std::vector<Tensor> record_step(const Model& model, const Optimizer& optimizer,
                                 const StepOptions& options, const std::vector<Tensor>& arguments) {
   const std::vector<int> trainable = trainable_indices(model);
@@ -93,8 +94,10 @@ std::vector<Tensor> record_step(const Model& model, const Optimizer& optimizer,
   Tensor loss = mean_loss(model.forward(ctx, images), labels, options);
   std::vector<Tensor> gradients = grad(loss, select_indices(parameters, trainable));
   for (auto [buffer, value] : ctx.updates()) parameters[static_cast<size_t>(buffer.index)] = value;
+  Tensor votes;
   if (options.ranks() > 1) {
-    std::vector<Tensor*> shared = {&loss};
+    votes = arguments[carried + 4];
+    std::vector<Tensor*> shared = {&loss, &votes};
     for (Tensor& gradient : gradients) shared.push_back(&gradient);
     for (const auto& update : ctx.updates())
       shared.push_back(&parameters[static_cast<size_t>(update.first.index)]);
@@ -112,6 +115,7 @@ std::vector<Tensor> record_step(const Model& model, const Optimizer& optimizer,
   std::vector<Tensor> outputs = {loss};
   outputs.insert(outputs.end(), parameters.begin(), parameters.end());
   outputs.insert(outputs.end(), state.begin(), state.end());
+  if (votes.defined()) outputs.push_back(votes);
   return outputs;
 }
 
@@ -129,7 +133,20 @@ std::vector<TensorType> argument_types(const Model& model, const Optimizer& opti
       {DType::kI32, options.mixed ? Shape{data::kMixRows, batch_size} : Shape{batch_size}});
   types.push_back({DType::kF32, {static_cast<int64_t>(optimizer.hyper(1, 0).size())}});
   types.push_back({DType::kU32, {2}});
+  if (options.ranks() > 1) types.push_back({DType::kF32, {}});
   return types;
+}
+
+// Replaces a tensor on the device by fp32 numbers in its own dtype.
+void upload(Tensor& tensor, const std::vector<float>& values, const Device& device) {
+  const TensorType type = tensor.type();
+  CENTAVO_CHECK(static_cast<int64_t>(values.size()) == type.shape.elements());
+  if (type.dtype == DType::kF32) {
+    tensor = from_host(type, values.data(), device);
+    return;
+  }
+  std::vector<bf16> rounded(values.begin(), values.end());
+  tensor = from_host(type, rounded.data(), device);
 }
 
 Device device_or_default(Device device) {
@@ -157,7 +174,6 @@ TrainStep::TrainStep(const Model& model, const Optimizer& optimizer, const StepO
     parameters_.push_back(make_input({dtype, spec.shape}));
   for (size_t i = 0; i < parameters_.size(); ++i)
     set_parameter(i, initial_values(model_.parameters().specs()[i], options_.seed));
-  broadcast_parameters();
   for (size_t s = 0; s < optimizer_.state_names().size(); ++s) {
     for (int i : trainable_) {
       const TensorType type = parameters_[static_cast<size_t>(i)].type();
@@ -165,6 +181,7 @@ TrainStep::TrainStep(const Model& model, const Optimizer& optimizer, const StepO
       state_.push_back(from_host(type, zeros.data(), options_.device));
     }
   }
+  broadcast();
   FunctionOptions function{.name = "training step", .device = options_.device};
   const auto carried = static_cast<int>(parameters_.size() + state_.size());
   for (int i = 0; i < carried; ++i) function.donate.emplace_back(i + 1, i);
@@ -176,25 +193,33 @@ TrainStep::TrainStep(const Model& model, const Optimizer& optimizer, const StepO
 }
 
 void TrainStep::set_parameter(size_t index, const std::vector<float>& values) {
-  const TensorType type = parameters_[index].type();
-  CENTAVO_CHECK(static_cast<int64_t>(values.size()) == type.shape.elements());
-  if (type.dtype == DType::kF32) {
-    parameters_[index] = from_host(type, values.data(), options_.device);
-    return;
-  }
-  std::vector<bf16> rounded(values.begin(), values.end());
-  parameters_[index] = from_host(type, rounded.data(), options_.device);
+  upload(parameters_[index], values, options_.device);
 }
 
-void TrainStep::broadcast_parameters() {
+void TrainStep::set_state(size_t index, const std::vector<float>& values) {
+  upload(state_[index], values, options_.device);
+}
+
+std::vector<std::string> TrainStep::state_names() const {
+  std::vector<std::string> names;
+  for (const std::string& state : optimizer_.state_names()) {
+    for (int i : trainable_)
+      names.push_back(model_.parameters().specs()[static_cast<size_t>(i)].name + "." + state);
+  }
+  return names;
+}
+
+void TrainStep::broadcast() {
   if (options_.ranks() == 1) return;
   options_.device->synchronize();
-  for (Tensor& parameter : parameters_) {
-    std::vector<std::byte> bytes(static_cast<size_t>(parameter.type().bytes()));
-    read(parameter, bytes.data());
-    options_.group->broadcast(bytes.data(), parameter.type().bytes(), 0);
-    parameter = from_host(parameter.type(), bytes.data(), options_.device);
-  }
+  auto share = [&](Tensor& tensor) {
+    std::vector<std::byte> bytes(static_cast<size_t>(tensor.type().bytes()));
+    read(tensor, bytes.data());
+    options_.group->broadcast(bytes.data(), tensor.type().bytes(), 0);
+    tensor = from_host(tensor.type(), bytes.data(), options_.device);
+  };
+  for (Tensor& parameter : parameters_) share(parameter);
+  for (Tensor& state : state_) share(state);
 }
 
 Tensor TrainStep::run(const Tensor& images, const Tensor& labels, double lr) {
@@ -211,7 +236,14 @@ Tensor TrainStep::run(const Tensor& images, const Tensor& labels, double lr) {
   arguments.push_back(
       from_vector<float>({static_cast<int64_t>(hyper.size())}, hyper, options_.device));
   arguments.push_back(from_vector<uint32_t>({2}, key, options_.device));
+  votes_ = from_vector<float>({}, {static_cast<float>(vote_)}, options_.device);
+  const bool shared = options_.ranks() > 1;
+  if (shared) arguments.push_back(votes_);
   std::vector<Tensor> outputs = function_(arguments);
+  if (shared) {
+    votes_ = outputs.back();
+    outputs.pop_back();
+  }
   auto carried = outputs.begin() + 1;
   std::copy(carried, carried + static_cast<int64_t>(parameters_.size()), parameters_.begin());
   std::copy(carried + static_cast<int64_t>(parameters_.size()), outputs.end(), state_.begin());

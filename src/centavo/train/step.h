@@ -45,14 +45,29 @@ class TrainStep {
   // its loss (f32 scalar, mean over the batches of all ranks), which is there when it is read.
   Tensor run(const Tensor& images, const Tensor& labels, double lr);
 
+  // Data-parallel ranks agree through the step itself: `vote` is what this rank says with every
+  // step from now on (0 at first), votes() the mean of what all ranks said with the latest step
+  // (f32 scalar, the same bits on every rank).
+  void vote(double value) { vote_ = value; }
+  const Tensor& votes() const { return votes_; }
+
   int64_t steps_done() const { return steps_; }
+  void set_steps_done(int64_t steps) { steps_ = steps; }
   // Values of all parameters and buffers, in the model's order.
   const std::vector<Tensor>& parameters() const { return parameters_; }
   // Replaces a parameter's value: fp32 numbers, as many as it has elements.
   void set_parameter(size_t index, const std::vector<float>& values);
 
-  // Makes rank 0's parameters those of every rank, which must all call it. The constructor does.
-  void broadcast_parameters();
+  // The optimizer's state, each under its parameter's and its own name:
+  // "blocks.0.attn.qkv.weight.exp_avg".
+  const std::vector<Tensor>& state() const { return state_; }
+  std::vector<std::string> state_names() const;
+  // As set_parameter.
+  void set_state(size_t index, const std::vector<float>& values);
+
+  // Makes rank 0's parameters and state those of every rank, which must all call it. The
+  // constructor does.
+  void broadcast();
 
   // Compiles for a batch size without running.
   Executable& executable(int64_t batch_size);
@@ -69,6 +84,8 @@ class TrainStep {
   std::vector<Tensor> parameters_, state_;
   CompiledFunction function_;
   int64_t steps_ = 0;
+  double vote_ = 0;
+  Tensor votes_;
 };
 
 // The step's graph for a batch, recorded only: nothing is compiled or allocated. For costs and
@@ -103,6 +120,14 @@ class EvalStep {
   CompiledFunction count_, logits_;
 };
 
+// Writes tensors under their names, as they are held.
+void save_tensors(const std::filesystem::path& path, const std::vector<std::string>& names,
+                  const std::vector<Tensor>& tensors);
+// Reads tensors of these names and shapes, in any floating dtype, and hands each to `set` by its
+// index. Throws Error naming one that is missing or has another shape.
+void load_tensors(const std::filesystem::path& path, const std::vector<std::string>& names,
+                  const std::vector<Tensor>& like,
+                  const std::function<void(size_t, const std::vector<float>&)>& set);
 // Writes the parameters under timm's names, in fp32 or bf16 as they are held.
 void save_parameters(const std::filesystem::path& path, const Model& model,
                      const std::vector<Tensor>& parameters);
