@@ -6,6 +6,7 @@ packages=(
   libdnnl-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev
   libjpeg62-turbo-dev libspng-dev libwebp-dev libarchive-dev
   openmpi-bin libopenmpi-dev
+  mlir-19-tools
   libgtest-dev libgmock-dev libbenchmark-dev
   libnlopt-dev libnlopt-cxx-dev libfccp-dev libcurl4-openssl-dev
   python3-torch python3-torchvision python3-numpy python3-pil libopenblas0-openmp dataset-fashion-mnist

@@ -23,6 +23,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = [] {
   m["ir"] = {"base"};
   m["ops"] = {"base", "ir"};
   m["autodiff"] = m["passes"] = m["plan"] = {"base", "ir", "ops"};
+  m["stablehlo"] = {"base", "ir", "ops", "passes"};
   m["backend"] = {"base", "ir", "ops", "passes", "plan", "dist"};
   m["runtime"] = {"base", "ir", "ops", "autodiff", "passes", "plan", "backend", "dist"};
   m["io"] = m["data"] = m["dist"] = {"base", "io"};
@@ -32,7 +33,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = [] {
   m["train"] = {"base", "ir", "ops", "autodiff", "passes", "plan", "backend", "runtime", "io", "data", "dist", "nn",
                 "optim", "models"};
   m["cli"] = m["train"];
-  m["cli"].insert({"train", "fleet"});
+  m["cli"].insert({"train", "fleet", "stablehlo"});
   return m;
 }();
 

@@ -52,6 +52,16 @@ std::vector<std::string> parameter_names(const Model& model) {
 
 }  // namespace
 
+Graph prediction_graph(const Model& model, const StepOptions& options, int64_t batch_size) {
+  std::vector<Tensor> inputs;
+  for (const ParameterSpec& spec : model.parameters().specs())
+    inputs.push_back(make_input({parameter_dtype(options.precision), spec.shape}));
+  std::vector<int64_t> dims = model.input_shape().dims();
+  dims.insert(dims.begin(), batch_size);
+  inputs.push_back(make_input({DType::kF32, Shape(dims)}));
+  return build_graph(inputs, {record_logits(model, options, inputs, 1)});
+}
+
 EvalStep::EvalStep(const Model& model, const StepOptions& options) : model_(model) {
   Device device = options.device ? options.device : default_device();
   count_ = compile(

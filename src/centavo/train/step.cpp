@@ -160,7 +160,10 @@ Graph training_graph(const Model& model, const Optimizer& optimizer, const StepO
   std::vector<Tensor> inputs;
   for (const TensorType& type : argument_types(model, optimizer, options, batch_size))
     inputs.push_back(make_input(type));
-  return build_graph(inputs, record_step(model, optimizer, options, inputs));
+  Graph graph = build_graph(inputs, record_step(model, optimizer, options, inputs));
+  // The loss comes first; parameters and state replace the arguments that they were made from.
+  for (size_t i = 1; i < graph.aliases.size(); ++i) graph.aliases[i] = static_cast<int>(i) - 1;
+  return graph;
 }
 
 TrainStep::TrainStep(const Model& model, const Optimizer& optimizer, const StepOptions& options)

@@ -92,6 +92,8 @@ class TrainStep {
 // predictions.
 Graph training_graph(const Model& model, const Optimizer& optimizer, const StepOptions& options,
                      int64_t batch_size);
+// The same of a prediction: parameters and images f32 [N, C, H, W] -> logits f32 [N, classes].
+Graph prediction_graph(const Model& model, const StepOptions& options, int64_t batch_size);
 
 // The loss of a batch and its gradient by each trainable parameter, for tests and parity checks.
 // Arguments: parameters, images, labels, key u32 [2]. Outputs: loss, then gradients in order, in
