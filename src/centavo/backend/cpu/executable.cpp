@@ -8,6 +8,7 @@
 #include "centavo/backend/cpu/host_buffer.h"
 #include "centavo/backend/cpu/regular_dots.h"
 #include "centavo/backend/cpu/tape/ops.h"
+#include "centavo/backend/cpu/wide_convolutions.h"
 #include "centavo/base/log.h"
 #include "centavo/base/text.h"
 #include "centavo/base/timer.h"
@@ -218,7 +219,9 @@ std::unique_ptr<Executable> compile_executable(const Graph& graph, const KernelC
     KernelMaker maker = find_kernel(*node.op);
     return maker && maker(node, context) != nullptr;
   };
-  options.backend_passes = {{"regular_dots", regular_dots}, {"fuse", fuse}};
+  auto widen = [&](const Graph& g) { return wide_convolutions(g, context.level); };
+  options.backend_passes = {
+      {"wide_convolutions", widen}, {"regular_dots", regular_dots}, {"fuse", fuse}};
   auto executable =
       std::make_unique<CpuExecutable>(run_pipeline(graph, options), context, std::move(worker));
   const auto needed = executable->info().planned_bytes();
