@@ -1,12 +1,9 @@
 // The program as a user meets it: what it prints, its exit codes, and one clear line for every
 // mistake.
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
+#include "tests/cli/program.h"
 #include "tests/data/pictures.h"
 #include "tests/temp_dir.h"
 
@@ -16,54 +13,6 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
-
-struct Outcome {
-  int code;
-  std::string out;  // standard output and error
-};
-
-Outcome run(const std::string& arguments, const std::string& environment = "") {
-  std::string command =
-      environment + std::string(CENTAVO_PROGRAM) + " " + arguments + " 2>&1 </dev/null";
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string out;
-  std::array<char, 4096> buffer;
-  while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) out.append(buffer.data(), n);
-  int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), out};
-}
-
-// The JSON that a command prints, without the warnings that depend on the machine.
-nlohmann::json run_json(const std::string& arguments) {
-  const Outcome outcome = run(arguments + " --format json", "CENTAVO_LOG=error ");
-  EXPECT_EQ(outcome.code, 0) << outcome.out;
-  return nlohmann::json::parse(outcome.out, nullptr, false);
-}
-
-void expect_failure(const std::string& arguments, int code, const std::string& message) {
-  Outcome outcome = run(arguments);
-  EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.out;
-  EXPECT_THAT(outcome.out, HasSubstr(message)) << arguments;
-  EXPECT_THAT(outcome.out, Not(HasSubstr("terminate called"))) << arguments;
-}
-
-// An IDX pair of `count` images of 4x4 for both splits; `label` gives each its class.
-template <class Label>
-void write_idx(const std::filesystem::path& folder, int count, Label label) {
-  auto big_endian = [](std::ofstream& out, uint32_t x) {
-    for (int shift = 24; shift >= 0; shift -= 8) out.put(static_cast<char>(x >> shift & 0xff));
-  };
-  for (const char* split : {"train", "t10k"}) {
-    std::ofstream images(folder / (std::string(split) + "-images-idx3-ubyte"), std::ios::binary);
-    for (uint32_t x : {0x803u, static_cast<uint32_t>(count), 4u, 4u}) big_endian(images, x);
-    for (int i = 0; i < count * 16; ++i) images.put(static_cast<char>(i * 37 % 251));
-    std::ofstream labels(folder / (std::string(split) + "-labels-idx1-ubyte"), std::ios::binary);
-    for (uint32_t x : {0x801u, static_cast<uint32_t>(count)}) big_endian(labels, x);
-    for (int i = 0; i < count; ++i) labels.put(static_cast<char>(label(i)));
-  }
-}
-
-const std::string kSmall = "--model mlp --hidden 8 --precision fp32 --threads 1 ";
 
 TEST(Usage, HelpSaysWhatThereIs) {
   Outcome help = run("--help");
@@ -190,13 +139,9 @@ TEST(Train, WritesSummaryAndWeights) {
   EXPECT_EQ(header, "epoch,train_loss,eval_loss,eval_top1,eval_top5,lr");
   // The same seed gives the same bytes.
   ASSERT_EQ(run(command + (dir / "b").string()).code, 0);
-  auto bytes = [](const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  EXPECT_FALSE(bytes(dir / "a" / "model.safetensors").empty());
-  EXPECT_TRUE(bytes(dir / "a" / "model.safetensors") == bytes(dir / "b" / "model.safetensors"));
-  EXPECT_EQ(bytes(dir / "a" / "summary.csv"), bytes(dir / "b" / "summary.csv"));
+  EXPECT_FALSE(text_of(dir / "a" / "model.safetensors").empty());
+  EXPECT_TRUE(text_of(dir / "a" / "model.safetensors") == text_of(dir / "b" / "model.safetensors"));
+  EXPECT_EQ(text_of(dir / "a" / "summary.csv"), text_of(dir / "b" / "summary.csv"));
 }
 
 // Folders DIR/train/{0,1}/ and DIR/val/{0,1}/ of `count` pictures each.
@@ -232,8 +177,7 @@ TEST(Train, FolderOfImagesWithTimmsFlags) {
   EXPECT_THAT(done.out, HasSubstr("18 training and 18 evaluation samples of [3,16,16], 2 classes"));
   EXPECT_THAT(done.out, HasSubstr("train/0/3.jpg"));
   EXPECT_THAT(done.out, HasSubstr("1 broken image was left out"));
-  std::ifstream classes(dir / "out" / "classes.txt");
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(classes), {}), "0\n1\n");
+  EXPECT_EQ(text_of(dir / "out" / "classes.txt"), "0\n1\n");
 
   EXPECT_THAT(run(data + "--workers 0 --batch-size 1 --aa rand-m9-mstd0.5-inc1").out,
               HasSubstr("of a step's time is waiting for data; raise --workers (now 0;"));

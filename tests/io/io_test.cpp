@@ -10,6 +10,8 @@
 #include "centavo/io/csv.h"
 #include "centavo/io/file.h"
 #include "centavo/io/json.h"
+#include "centavo/io/toml_reader.h"
+#include "centavo/io/toml_writer.h"
 
 namespace centavo::io {
 namespace {
@@ -131,6 +133,23 @@ TEST(Jsonl, OneObjectALine) {
   writer.append({{"step", 2}, {"loss", std::nan("")}});
   EXPECT_EQ(read_file(dir / "m.jsonl"),
             "{\"step\":1,\"loss\":0.5,\"text\":\"a\\nb\"}\n{\"step\":2,\"loss\":null}\n");
+}
+
+TEST(Toml, WordsReadBackAsTheyWereWritten) {
+  TempDir dir;
+  const std::vector<std::string> words = {"3",   "-0.5",       "1e-05", "true",
+                                          "a b", "say \"x\"",  "a\\b",  "line\n2",
+                                          "007", "2024-01-01", "+5",    "\u00e9"};
+  std::vector<TomlSetting> settings = {{"all", words, true}};
+  for (size_t i = 0; i < words.size(); ++i)
+    settings.push_back({"word-" + std::to_string(i), {words[i]}});
+  atomic_write_file(dir / "c.toml", toml_text(settings));
+  TomlFile file(dir / "c.toml");
+  TomlTable table = file.root();
+  EXPECT_EQ(table.words("all"), words);
+  for (size_t i = 0; i < words.size(); ++i)
+    EXPECT_EQ(table.words("word-" + std::to_string(i)), std::vector<std::string>{words[i]});
+  EXPECT_THAT(read_file(dir / "c.toml"), HasSubstr("word-1 = -0.5\nword-2 = 1e-05\n"));
 }
 
 TEST(Json, KeyTwiceIsAnError) {

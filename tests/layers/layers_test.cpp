@@ -40,7 +40,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = [] {
 // Third-party headers by their first component, and the folder that owns them.
 const std::map<std::string, std::set<std::string>> kOwners = {
     {"CLI", {"cli"}},           {"mpi.h", {"dist"}},      {"nlohmann", {"io"}},    {"hwy", {"backend", "data"}},
-    {"dnnl.hpp", {"backend"}},  {"toml++", {"fleet"}},    {"toml.hpp", {"fleet"}}, {"zlib.h", {"data"}},
+    {"dnnl.hpp", {"backend"}},  {"toml++", {"io"}},       {"toml.hpp", {"io"}},    {"zlib.h", {"data"}},
     {"jpeglib.h", {"data"}},    {"turbojpeg.h", {"data"}}, {"png.h", {"data"}},    {"spng.h", {"data"}},
     {"archive.h", {"data"}},    {"nlopt.hpp", {"fleet"}}, {"libfccp", {"fleet"}},        {"webp", {"data"}},       {"curl", {"fleet"}},
 };

@@ -6,6 +6,7 @@
 #include "centavo/base/timer.h"
 #include "centavo/cli/checkpoint_flags.h"
 #include "centavo/cli/commands.h"
+#include "centavo/cli/config_file.h"
 #include "centavo/cli/data_flags.h"
 #include "centavo/cli/input_bound.h"
 #include "centavo/cli/options.h"
@@ -45,6 +46,7 @@ struct TrainFlags {
         ->check(positive());
     add_precision(app, precision);
     add_format(app, format);
+    add_config_file(app);
   }
 
   ModelFlags model;
@@ -120,7 +122,8 @@ io::Json json_of(const EpochResult& r) {
   return json;
 }
 
-int run_train(TrainFlags f) {
+// `args`: the content of args.toml.
+int run_train(TrainFlags f, const std::string& args) {
   auto train_set = f.data.open(f.model.options, data::Split::kTrain);
   auto eval_set = f.data.open(f.model.options, data::Split::kEval);
   Device device = f.device.open();
@@ -155,6 +158,7 @@ int run_train(TrainFlags f) {
   TrainerOptions options;
   f.checkpoints.apply(options);
   options.resume = resume;
+  options.args = args;
   options.epochs = f.epochs;
   options.max_steps = f.max_steps;
   options.log_interval = f.log_interval;
@@ -197,8 +201,11 @@ int run_train(TrainFlags f) {
     std::fflush(stdout);
   };
   Trainer trainer(*model, step, options);
-  if (const auto classes = train_set->class_names(); group->rank() == 0 && !classes.empty())
-    data::write_classes(f.output + "/classes.txt", classes);
+  if (group->rank() == 0) {
+    io::atomic_write_file(f.output + "/args.toml", args);
+    if (const auto classes = train_set->class_names(); !classes.empty())
+      data::write_classes(f.output + "/classes.txt", classes);
+  }
   if (table)
     fmt::print(
         "compiled    {} in {}, {} planned\n\n", "the training step",
@@ -235,7 +242,7 @@ std::function<int()> set_up_train(CLI::App& app) {
   app.footer(
       "Example: centavo train --model vit_tiny_patch16_224 --img-size 28 --patch-size 7 \\\n"
       "           --dataset idx:/usr/share/datasets/fashion-mnist --epochs 5");
-  return [flags] { return run_train(*flags); };
+  return [flags, &app] { return run_train(*flags, args_toml(app)); };
 }
 
 }  // namespace centavo::cli

@@ -6,7 +6,7 @@
 #include "centavo/base/text.h"
 #include "centavo/fleet/catalogue.h"
 #include "centavo/fleet/data_dir.h"
-#include "centavo/fleet/toml_reader.h"
+#include "centavo/io/toml_reader.h"
 
 namespace centavo::fleet {
 namespace {
@@ -15,7 +15,7 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kGiga = 1e9;
 
 // The member of `names` that a key holds, as its index; throws with the nearest name.
-size_t choice(TomlTable& table, std::string_view key, std::vector<std::string> names) {
+size_t choice(io::TomlTable& table, std::string_view key, std::vector<std::string> names) {
   std::string value = table.text(key);
   auto found = std::find(names.begin(), names.end(), value);
   if (found == names.end())
@@ -23,7 +23,7 @@ size_t choice(TomlTable& table, std::string_view key, std::vector<std::string> n
   return static_cast<size_t>(found - names.begin());
 }
 
-void check_date(const std::string& date, const TomlTable& table) {
+void check_date(const std::string& date, const io::TomlTable& table) {
   static constexpr std::string_view kForm = "dddd-dd-dd";
   bool good = date.size() == 4 || date.size() == 7 || date.size() == 10;
   for (size_t i = 0; good && i < date.size(); ++i)
@@ -31,7 +31,7 @@ void check_date(const std::string& date, const TomlTable& table) {
   if (!good) throw Error(table.where(), "date '{}' is not YYYY, YYYY-MM or YYYY-MM-DD", date);
 }
 
-Source read_source(TomlTable& table, const Source* inherited = nullptr) {
+Source read_source(io::TomlTable& table, const Source* inherited = nullptr) {
   Source source = inherited ? Source{table.text_or("source", inherited->text),
                                      table.text_or("date", inherited->date)}
                             : Source{table.text("source"), table.text("date")};
@@ -39,9 +39,9 @@ Source read_source(TomlTable& table, const Source* inherited = nullptr) {
   return source;
 }
 
-std::array<double, 5> read_rates(TomlTable& table, std::string_view key, double unit) {
+std::array<double, 5> read_rates(io::TomlTable& table, std::string_view key, double unit) {
   std::array<double, 5> rates{};
-  TomlTable values = table.table(key);
+  io::TomlTable values = table.table(key);
   for (size_t i = 0; i < rates.size(); ++i)
     rates[i] = unit * values.number_or(kNumberFormats[i], 0);
   values.finish();
@@ -51,9 +51,9 @@ std::array<double, 5> read_rates(TomlTable& table, std::string_view key, double 
 // Reads all [[name]] tables of a file through `read`, which must consume every key.
 template <class Read>
 void each(const std::filesystem::path& path, std::string_view name, Read read) {
-  TomlFile file(path);
-  TomlTable root = file.root();
-  for (TomlTable& table : root.tables(name)) {
+  io::TomlFile file(path);
+  io::TomlTable root = file.root();
+  for (io::TomlTable& table : root.tables(name)) {
     read(table);
     table.finish();
   }
@@ -61,13 +61,13 @@ void each(const std::filesystem::path& path, std::string_view name, Read read) {
 }
 
 template <class T>
-void insert(std::vector<T>& all, T value, const TomlTable& table) {
+void insert(std::vector<T>& all, T value, const io::TomlTable& table) {
   for (const T& other : all)
     if (other.name == value.name) throw Error(table.where(), "'{}' appears twice", value.name);
   all.push_back(std::move(value));
 }
 
-Chip read_chip(TomlTable& table) {
+Chip read_chip(io::TomlTable& table) {
   Chip chip;
   chip.name = table.text("name");
   chip.aliases = table.texts_or_empty("aliases");
@@ -86,7 +86,7 @@ Chip read_chip(TomlTable& table) {
   return chip;
 }
 
-Cpu read_cpu(TomlTable& table) {
+Cpu read_cpu(io::TomlTable& table) {
   Cpu cpu;
   cpu.name = table.text("name");
   cpu.hertz = kGiga * table.number("ghz");
@@ -110,7 +110,7 @@ Chip chip_of(const Cpu& cpu, int cores, double memory_bytes) {
   return chip;
 }
 
-Link read_link(TomlTable& table) {
+Link read_link(io::TomlTable& table) {
   Link link;
   link.name = table.text("name");
   link.shape =
@@ -124,7 +124,7 @@ Link read_link(TomlTable& table) {
   return link;
 }
 
-Limit read_limit(TomlTable& table) {
+Limit read_limit(io::TomlTable& table) {
   Limit limit;
   limit.instances = table.text_or("instances", "*");
   limit.chip_kind = table.text_or("chip_kind", "");
@@ -150,13 +150,14 @@ class CatalogueReader {
   explicit CatalogueReader(Catalogue& catalogue) : c_(catalogue) {}
 
   void read(const std::filesystem::path& dir) {
-    each(dir / "chips.toml", "chip", [&](TomlTable& t) { insert(c_.chips_, read_chip(t), t); });
-    each(dir / "cpus.toml", "cpu", [&](TomlTable& t) { insert(c_.cpus_, read_cpu(t), t); });
+    each(dir / "chips.toml", "chip", [&](io::TomlTable& t) { insert(c_.chips_, read_chip(t), t); });
+    each(dir / "cpus.toml", "cpu", [&](io::TomlTable& t) { insert(c_.cpus_, read_cpu(t), t); });
     read_links(dir / "links.toml");
     for (const Chip& chip : c_.chips_)
       if (!chip.link.empty()) c_.link(chip.link);
     read_instances(dir / "instances.toml", false);
-    each(dir / "limits.toml", "limit", [&](TomlTable& t) { c_.limits_.push_back(read_limit(t)); });
+    each(dir / "limits.toml", "limit",
+         [&](io::TomlTable& t) { c_.limits_.push_back(read_limit(t)); });
   }
 
   void read_imported(const std::filesystem::path& path) {
@@ -165,20 +166,20 @@ class CatalogueReader {
 
  private:
   void read_links(const std::filesystem::path& path) {
-    TomlFile file(path);
-    TomlTable root = file.root();
-    for (TomlTable& table : root.tables("link")) {
+    io::TomlFile file(path);
+    io::TomlTable root = file.root();
+    for (io::TomlTable& table : root.tables("link")) {
       insert(c_.links_, read_link(table), table);
       table.finish();
     }
-    for (TomlTable& table : root.tables("measured")) {
+    for (io::TomlTable& table : root.tables("measured")) {
       read_measured(table);
       table.finish();
     }
     root.finish();
   }
 
-  void read_measured(TomlTable& table) {
+  void read_measured(io::TomlTable& table) {
     std::string name = table.text("link");
     c_.link(name);
     Link& link = *std::find_if(c_.links_.begin(), c_.links_.end(),
@@ -193,17 +194,17 @@ class CatalogueReader {
   }
 
   void read_instances(const std::filesystem::path& path, bool imported) {
-    TomlFile file(path);
-    TomlTable root = file.root();
+    io::TomlFile file(path);
+    io::TomlTable root = file.root();
     const Source inherited = read_source(root);
-    for (TomlTable& table : root.tables("family")) {
+    for (io::TomlTable& table : root.tables("family")) {
       read_family(table, inherited, imported);
       table.finish();
     }
     root.finish();
   }
 
-  void read_family(TomlTable& table, const Source& inherited, bool imported) {
+  void read_family(io::TomlTable& table, const Source& inherited, bool imported) {
     Instance family;
     family.name = table.text("name");
     family.rentable = table.flag_or("rentable", true);
@@ -222,7 +223,7 @@ class CatalogueReader {
     family.link = table.text_or("link", "");
     family.loader_workers = table.integer_or("loader_workers", 0);
     family.source = read_source(table, &inherited);
-    for (TomlTable& size : table.tables("sizes")) {
+    for (io::TomlTable& size : table.tables("sizes")) {
       Instance instance = read_size(size, family, accelerated);
       size.finish();
       // What is shipped has been reviewed by hand and stays.
@@ -232,7 +233,7 @@ class CatalogueReader {
     }
   }
 
-  Instance read_size(TomlTable& table, const Instance& family, bool accelerated) {
+  Instance read_size(io::TomlTable& table, const Instance& family, bool accelerated) {
     Instance instance = family;
     instance.name += "." + table.text("name");
     instance.vcpus = table.integer("vcpus", 1);

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "centavo/fleet/data_dir.h"
-#include "centavo/fleet/toml_reader.h"
+#include "centavo/io/toml_reader.h"
 
 namespace centavo::fleet {
 
@@ -31,8 +31,8 @@ Parameters Parameters::load() {
 
 Parameters Parameters::load(const std::filesystem::path& dir) {
   Parameters parameters;
-  TomlFile file(dir / "parameters.toml");
-  TomlTable root = file.root();
+  io::TomlFile file(dir / "parameters.toml");
+  io::TomlTable root = file.root();
   for (const ParameterInfo& info : parameter_infos())
     parameters.*info.member = root.number(info.name, 1e-9);
   root.finish();
@@ -61,8 +61,8 @@ ErrorBands ErrorBands::load() {
 
 ErrorBands ErrorBands::load(const std::filesystem::path& dir) {
   ErrorBands bands;
-  TomlFile file(dir / "bands.toml");
-  TomlTable root = file.root();
+  io::TomlFile file(dir / "bands.toml");
+  io::TomlTable root = file.root();
   bands.neuron = root.number("neuron");
   bands.gpu = root.number("gpu");
   bands.cpu = root.number("cpu");

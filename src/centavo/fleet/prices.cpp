@@ -7,7 +7,7 @@
 #include "centavo/base/error.h"
 #include "centavo/base/text.h"
 #include "centavo/fleet/data_dir.h"
-#include "centavo/fleet/toml_reader.h"
+#include "centavo/io/toml_reader.h"
 
 namespace centavo::fleet {
 namespace {
@@ -54,16 +54,16 @@ PriceBook PriceBook::load() {
 
 PriceBook PriceBook::load(const std::filesystem::path& dir) {
   PriceBook book;
-  TomlFile file(dir / "prices.toml");
-  TomlTable root = file.root();
-  for (TomlTable& table : root.tables("snapshot")) {
+  io::TomlFile file(dir / "prices.toml");
+  io::TomlTable root = file.root();
+  for (io::TomlTable& table : root.tables("snapshot")) {
     Price price;
     price.source = {table.text("source"), table.text("date")};
     price.region = table.text("region");
     price.kind = price_kind_from_name(table.text("kind"));
     price.zone = table.text_or("zone", "");
     price.weak = table.flag_or("weak", false);
-    TomlTable rows = table.table("prices");
+    io::TomlTable rows = table.table("prices");
     for (const std::string& name : rows.keys()) {
       price.instance = name;
       price.usd_per_hour = rows.number(name, 1e-4);

@@ -8,12 +8,12 @@
 #include "centavo/base/text.h"
 #include "centavo/fleet/architectures.h"
 #include "centavo/fleet/data_dir.h"
-#include "centavo/fleet/toml_reader.h"
+#include "centavo/io/toml_reader.h"
 
 namespace centavo::fleet {
 namespace {
 
-TrainingRow read_row(TomlTable& table) {
+TrainingRow read_row(io::TomlTable& table) {
   TrainingRow row;
   row.id = table.text("id");
   row.model = table.text("model");
@@ -35,7 +35,7 @@ TrainingRow read_row(TomlTable& table) {
   return row;
 }
 
-RatioRow read_ratio(TomlTable& table) {
+RatioRow read_ratio(io::TomlTable& table) {
   RatioRow ratio;
   TrainingRow& row = ratio.better;
   row.id = table.text("id");
@@ -132,13 +132,13 @@ TrainingRows published_rows() {
 
 TrainingRows published_rows(const std::filesystem::path& dir) {
   TrainingRows all;
-  TomlFile file(dir / "published.toml");
-  TomlTable root = file.root();
-  for (TomlTable& table : root.tables("row")) {
+  io::TomlFile file(dir / "published.toml");
+  io::TomlTable root = file.root();
+  for (io::TomlTable& table : root.tables("row")) {
     all.rows.push_back(read_row(table));
     table.finish();
   }
-  for (TomlTable& table : root.tables("ratio")) {
+  for (io::TomlTable& table : root.tables("ratio")) {
     all.ratios.push_back(read_ratio(table));
     table.finish();
   }

@@ -5,7 +5,7 @@
 
 #include "centavo/base/error.h"
 #include "centavo/fleet/data_dir.h"
-#include "centavo/fleet/toml_reader.h"
+#include "centavo/io/toml_reader.h"
 
 namespace centavo::fleet {
 
@@ -15,9 +15,9 @@ SoftwareTable SoftwareTable::load() {
 
 SoftwareTable SoftwareTable::load(const std::filesystem::path& dir) {
   SoftwareTable software;
-  TomlFile file(dir / "software.toml");
-  TomlTable root = file.root();
-  for (TomlTable& table : root.tables("stack")) {
+  io::TomlFile file(dir / "software.toml");
+  io::TomlTable root = file.root();
+  for (io::TomlTable& table : root.tables("stack")) {
     Stack stack;
     stack.name = table.text("name");
     const std::string kind = table.text("chip_kind");

@@ -9,7 +9,7 @@
 #include <toml++/toml.h>
 #include <vector>
 
-namespace centavo::fleet {
+namespace centavo::io {
 
 // One table. Each accessor marks its key as read; finish() throws if an unread key is left.
 // All errors are Error("file.toml:line", ...).
@@ -28,6 +28,8 @@ class TomlTable {
   bool flag_or(std::string_view key, bool fallback);
   std::vector<double> numbers(std::string_view key);
   std::vector<std::string> texts_or_empty(std::string_view key);
+  // A text, number or truth value, or a list of them, each as a command line would spell it.
+  std::vector<std::string> words(std::string_view key);
   // An absent table or array reads as an empty one.
   TomlTable table(std::string_view key);
   std::vector<TomlTable> tables(std::string_view key);
@@ -37,6 +39,7 @@ class TomlTable {
   void finish() const;
   // "file.toml:12": for errors of the caller's own.
   std::string where() const;
+  std::string where(std::string_view key) const;
 
  private:
   const toml::node* find(std::string_view key);
@@ -59,4 +62,4 @@ class TomlFile {
   toml::table table_;
 };
 
-}  // namespace centavo::fleet
+}  // namespace centavo::io

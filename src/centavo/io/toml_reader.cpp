@@ -1,5 +1,5 @@
 // TOML reading over toml++.
-#include "centavo/fleet/toml_reader.h"
+#include "centavo/io/toml_reader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,19 @@
 #include "centavo/base/text.h"
 #include "centavo/io/file.h"
 
-namespace centavo::fleet {
+namespace centavo::io {
+namespace {
+
+// Empty for a table, a list or a date.
+std::string word_of(const toml::node& node) {
+  if (node.is_string()) return node.as_string()->get();
+  if (node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
+  if (node.is_integer()) return std::to_string(node.as_integer()->get());
+  if (node.is_floating_point()) return fmt::format("{}", node.as_floating_point()->get());
+  return {};
+}
+
+}  // namespace
 
 const toml::node* TomlTable::find(std::string_view key) {
   read_.emplace_back(key);
@@ -27,6 +39,11 @@ std::string TomlTable::where(const toml::node& node) const {
 
 std::string TomlTable::where() const {
   return where(*table_);
+}
+
+std::string TomlTable::where(std::string_view key) const {
+  const toml::node* node = table_->get(key);
+  return where(node != nullptr ? *node : *table_);
 }
 
 std::string TomlTable::text(std::string_view key) {
@@ -100,6 +117,20 @@ std::vector<std::string> TomlTable::texts_or_empty(std::string_view key) {
   return values;
 }
 
+std::vector<std::string> TomlTable::words(std::string_view key) {
+  const toml::node& node = require(key);
+  const toml::array* array = node.as_array();
+  std::vector<std::string> values;
+  if (array == nullptr) {
+    values.push_back(word_of(node));
+  } else {
+    for (const toml::node& element : *array) values.push_back(word_of(element));
+  }
+  if (!node.is_string() && std::ranges::find(values, "") != values.end())
+    throw Error(where(node), "'{}' must be a value or a list of values", key);
+  return values;
+}
+
 TomlTable TomlTable::table(std::string_view key) {
   static const toml::table kEmpty;
   const toml::node* node = find(key);
@@ -134,7 +165,7 @@ void TomlTable::finish() const {
 }
 
 TomlFile::TomlFile(const std::filesystem::path& path) : name_(path.filename().string()) {
-  const std::string text = io::read_file(path);
+  const std::string text = read_file(path);
   try {
     table_ = toml::parse(text, path.string());
   } catch (const toml::parse_error& e) {
@@ -143,4 +174,4 @@ TomlFile::TomlFile(const std::filesystem::path& path) : name_(path.filename().st
   }
 }
 
-}  // namespace centavo::fleet
+}  // namespace centavo::io
