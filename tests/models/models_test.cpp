@@ -43,7 +43,10 @@ TEST(Zoo, ParameterCountsEqualTimms) {
       {"resnet18", 11'689'512},
       {"resnet34", 21'797'672},
       {"resnet50", 25'557'032},
-      {"resnet101", 44'549'160}};
+      {"resnet101", 44'549'160},
+      {"convnext_tiny", 28'589'128},
+      {"convnext_small", 50'223'688},
+      {"convnext_base", 88'591'464}};
   for (auto [name, count] : expected)
     EXPECT_EQ(make_model(name)->parameters().trainable_elements(), count) << name;
 }

@@ -73,6 +73,10 @@ const Reference kReferences[] = {
      [] {
        return make_mixer("mixer", {4, 16, 2}, small(12));
      }},
+    {"convnext",
+     [] {
+       return make_convnext("convnext", {{1, 1, 2, 1}, {8, 12, 16, 20}}, small(48));
+     }},
 };
 
 class ZooReference : public testing::TestWithParam<Reference> {};

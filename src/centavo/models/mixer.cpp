@@ -59,8 +59,7 @@ class Mixer : public Model {
     Tensor x = stem_.forward(ctx, images);
     for (const MixerBlock& block : blocks_) x = block.forward(ctx, x);
     x = norm_.forward(ctx, x);
-    Tensor pooled = mean(convert(x, statistics_dtype(x.dtype())), {1});
-    return head_.forward(ctx, convert(pooled, ctx.activations()));
+    return head_.forward(ctx, nn::global_average_pool(x));
   }
 
  private:

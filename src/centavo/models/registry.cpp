@@ -1,4 +1,5 @@
 // The zoo's names.
+#include <fmt/ranges.h>
 #include <functional>
 #include <map>
 
@@ -70,11 +71,24 @@ void add_resnets(Zoo& zoo) {
         maker(make_resnet, config)};
 }
 
+void add_convnexts(Zoo& zoo) {
+  const std::pair<const char*, ConvNextConfig> convnexts[] = {
+      {"tiny", {{3, 3, 9, 3}, {96, 192, 384, 768}}},
+      {"small", {{3, 3, 27, 3}, {96, 192, 384, 768}}},
+      {"base", {{3, 3, 27, 3}, {128, 256, 512, 1024}}}};
+  for (const auto& [size, config] : convnexts)
+    zoo[fmt::format("convnext_{}", size)] = {
+        fmt::format("ConvNeXt: stages of {} blocks, widths {}", fmt::join(config.depths, ", "),
+                    fmt::join(config.widths, ", ")),
+        maker(make_convnext, config)};
+}
+
 Zoo make_zoo() {
   Zoo zoo;
   add_vits(zoo);
   add_mixers(zoo);
   add_resnets(zoo);
+  add_convnexts(zoo);
   zoo["mlp"] = {"multi-layer perceptron over 28x28 grey images: --hidden sets its layers",
                 make_mlp};
   return zoo;
@@ -100,6 +114,16 @@ std::vector<ModelEntry> list_models() {
   std::vector<ModelEntry> list;
   for (const auto& [name, entry] : zoo()) list.push_back({name, entry.description});
   return list;
+}
+
+ImageSizes image_sizes(const std::string& model, const ModelOptions& o, int64_t image,
+                       int64_t least, const std::string& remedy) {
+  const ImageSizes s{o.img_size.value_or(image), o.in_chans.value_or(3),
+                     o.num_classes.value_or(1000)};
+  if (s.image < least)
+    throw Error(model, "images of {} are too small; use {} or more{}", s.image, least, remedy);
+  if (s.channels < 1 || s.classes < 1) throw Error(model, "channels and classes must be positive");
+  return s;
 }
 
 void check_patches(const std::string& model, int64_t image, int64_t patch) {

@@ -75,8 +75,7 @@ class ResNet : public Model {
     x = relu(bn1_.forward(ctx, conv1_.forward(ctx, x)));
     if (!small_stem_) x = max_pool2d(x, {{3, 3}, {2, 2}, {1, 1}, {1, 1}});
     for (const ResidualBlock& block : blocks_) x = block.forward(ctx, x);
-    Tensor pooled = mean(convert(x, statistics_dtype(x.dtype())), {1, 2});
-    return fc_.forward(ctx, convert(pooled, ctx.activations()));
+    return fc_.forward(ctx, nn::global_average_pool(x));
   }
 
  private:
@@ -106,14 +105,9 @@ class ResNet : public Model {
 
 std::unique_ptr<Model> make_resnet(const std::string& name, const ResNetConfig& config,
                                    const ModelOptions& o) {
-  const int64_t size = o.img_size.value_or(224), channels = o.in_chans.value_or(3),
-                classes = o.num_classes.value_or(1000);
-  const int64_t least = o.small_stem ? 8 : 32;
-  if (size < least)
-    throw Error(name, "images of {0} are too small; use {1} or more{2}", size, least,
-                o.small_stem ? "" : ", or --small-stem");
-  if (channels < 1 || classes < 1) throw Error(name, "channels and classes must be positive");
-  return std::make_unique<ResNet>(name, config, Shape{channels, size, size}, classes, o.small_stem);
+  const ImageSizes sizes =
+      image_sizes(name, o, 224, o.small_stem ? 8 : 32, o.small_stem ? "" : ", or --small-stem");
+  return std::make_unique<ResNet>(name, config, sizes.input(), sizes.classes, o.small_stem);
 }
 
 }  // namespace centavo

@@ -35,16 +35,25 @@ Tensor LayerNorm::forward(const Context& ctx, const Tensor& x) const {
 }
 
 Conv2d::Conv2d(ParameterList& list, const std::string& layer, int64_t in, int64_t out,
-               int64_t kernel, int64_t stride_, int64_t padding_, int64_t groups_)
-    : name(layer), stride(stride_), padding(padding_), groups(groups_) {
+               int64_t kernel, int64_t stride, int64_t padding, int64_t groups)
+    : name(layer), options(conv_options(stride, padding, groups)) {
   const double fan_out = static_cast<double>(out * kernel * kernel) / static_cast<double>(groups);
   weight = list.add(name + ".weight", {out, in / groups, kernel, kernel},
                     Init::normal(std::sqrt(2 / fan_out)));
 }
 
+Conv2d::Conv2d(ParameterList& list, const std::string& layer, int64_t in, int64_t out,
+               int64_t kernel, const ConvOptions& window, const Init& weight_init,
+               const Init& bias_init)
+    : name(layer), options(window) {
+  weight = list.add(name + ".weight", {out, in / options.groups, kernel, kernel}, weight_init);
+  bias = list.add(name + ".bias", {out}, bias_init);
+}
+
 Tensor Conv2d::forward(const Context& ctx, const Tensor& x) const {
   NameScope scope(name);
-  return conv2d(x, ctx.cast(weight), conv_options(stride, padding, groups));
+  Tensor y = conv2d(x, ctx.cast(weight), options);
+  return bias.index < 0 ? y : y + ctx.cast(bias);
 }
 
 BatchNorm::BatchNorm(ParameterList& list, const std::string& layer, int64_t channels,
@@ -80,6 +89,12 @@ Tensor BatchNorm::forward(Context& ctx, const Tensor& x) const {
 Tensor Dropout::forward(Context& ctx, const Tensor& x) const {
   if (!ctx.training() || rate == 0) return x;
   return dropout(x, ctx.key(), rate, ctx.next_stream());
+}
+
+Tensor global_average_pool(const Tensor& x) {
+  std::vector<int64_t> between;
+  for (int d = 1; d + 1 < x.rank(); ++d) between.push_back(d);
+  return convert(mean(convert(x, statistics_dtype(x.dtype())), between), x.dtype());
 }
 
 PatchEmbed::PatchEmbed(ParameterList& list, const std::string& layer, int64_t channels,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "centavo/nn/parameters.h"
+#include "centavo/ops/conv.h"
 
 namespace centavo::nn {
 
@@ -33,17 +34,19 @@ struct LayerNorm {
   double eps;
 };
 
-// Channels-last convolution without bias: x[N, H, W, I] -> [N, H', W', O]; weight [O, I / groups,
-// K, K].
+// Channels-last convolution: x[N, H, W, I] -> [N, H', W', O]; weight [O, I / groups, K, K].
 struct Conv2d {
-  // Initialised as timm's ResNets are: normal, variance 2 / (O K K / groups).
+  // Without bias, initialised as timm's ResNets are: normal, variance 2 / (O K K / groups).
   Conv2d(ParameterList& list, const std::string& name, int64_t in, int64_t out, int64_t kernel,
          int64_t stride = 1, int64_t padding = 0, int64_t groups = 1);
+  // With bias[O].
+  Conv2d(ParameterList& list, const std::string& name, int64_t in, int64_t out, int64_t kernel,
+         const ConvOptions& options, const Init& weight_init, const Init& bias_init);
   Tensor forward(const Context& ctx, const Tensor& x) const;
 
   std::string name;
-  Param weight;
-  int64_t stride, padding, groups;
+  Param weight, bias;
+  ConvOptions options;
 };
 
 // Over all dimensions but the last. Training uses the batch's statistics and moves the running ones
@@ -62,6 +65,9 @@ struct Dropout {
   double rate = 0;
   Tensor forward(Context& ctx, const Tensor& x) const;
 };
+
+// x[N, ..., C] -> [N, C]: the mean of everything between, in x's dtype.
+Tensor global_average_pool(const Tensor& x);
 
 // images[N, C, H, W] -> [N, (H/P) (W/P), D]: a convolution whose stride is its kernel, as a product
 // of patches. Its weight is timm's, <name>.proj.weight[D, C, P, P].

@@ -135,11 +135,58 @@ class Mixer(nn.Module):
         return self.head(self.norm(self.blocks(self.stem(x))).mean(1))
 
 
+# -- ConvNeXt
+
+class LayerNorm2d(nn.LayerNorm):
+    """Over the channels of [N, C, H, W]."""
+
+    def forward(self, x):
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class ConvNextBlock(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.zeros(width))
+        self.conv_dw = nn.Conv2d(width, width, 7, padding=3, groups=width)
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.mlp = Mlp(width, 4 * width)
+
+    def forward(self, x):
+        y = self.mlp(self.norm(self.conv_dw(x).permute(0, 2, 3, 1))) * self.gamma
+        return x + y.permute(0, 3, 1, 2)
+
+
+class ConvNextStage(nn.Module):
+    def __init__(self, before, width, depth):
+        super().__init__()
+        self.downsample = nn.Identity() if before == width else nn.Sequential(
+            LayerNorm2d(before, eps=1e-6), nn.Conv2d(before, width, 2, 2))
+        self.blocks = nn.Sequential(*[ConvNextBlock(width) for _ in range(depth)])
+
+    def forward(self, x):
+        return self.blocks(self.downsample(x))
+
+
+class ConvNext(nn.Module):
+    def __init__(self, depths, widths, classes):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, widths[0], 4, 4), LayerNorm2d(widths[0], eps=1e-6))
+        self.stages = nn.Sequential(*[ConvNextStage(widths[max(i - 1, 0)], w, d)
+                                      for i, (d, w) in enumerate(zip(depths, widths))])
+        self.head = nn.ModuleDict({"norm": nn.LayerNorm(widths[-1], eps=1e-6),
+                                   "fc": nn.Linear(widths[-1], classes)})
+
+    def forward(self, x):
+        return self.head.fc(self.head.norm(self.stages(self.stem(x)).mean((2, 3))))
+
+
 # -- cases: a model, and the shape of one input
 
 CASES = {
     "deit_distilled": (lambda: DistilledVit(12, 4, 24, 2, 3, 5), (3, 12, 12)),
     "mixer": (lambda: Mixer(12, 4, 16, 2, 5), (3, 12, 12)),
+    "convnext": (lambda: ConvNext((1, 1, 2, 1), (8, 12, 16, 20), 5), (3, 48, 48)),
 }
 BATCH, CLASSES = 3, 5
 

@@ -217,7 +217,8 @@ std::unique_ptr<Executable> compile_executable(const Graph& graph, const KernelC
   options.has_kernel = [&](const Node& node) {
     if (node.op->elementwise && runs_on_tape(node)) return true;
     KernelMaker maker = find_kernel(*node.op);
-    return maker && maker(node, context) != nullptr;
+    const auto wide = wide_convolution(node, context.level);
+    return maker && maker(wide ? *wide : node, context) != nullptr;
   };
   auto widen = [&](const Graph& g) { return wide_convolutions(g, context.level); };
   options.backend_passes = {
