@@ -7,27 +7,17 @@
 #include <fstream>
 #include <gmock/gmock.h>
 
+#include "tests/stablehlo/steps.h"
 #include "tests/temp_dir.h"
 
 #include "centavo/backend/reference/reference_backend.h"
-#include "centavo/models/model.h"
 #include "centavo/ops/ops.h"
 #include "centavo/stablehlo/legalize.h"
-#include "centavo/train/step.h"
 
 namespace centavo::stablehlo {
 namespace {
 
 using testing::HasSubstr;
-
-Graph step_of(const std::string& name, double drop_rate = 0) {
-  ModelOptions options;
-  options.img_size = 32;
-  options.drop_rate = drop_rate;
-  const auto model = make_model(name, options);
-  const auto optimizer = make_optimizer("adamw", default_options("adamw"));
-  return training_graph(*model, *optimizer, {}, 2);
-}
 
 void expect_parses(const std::string& text) {
   if (std::system("command -v mlir-opt-19 >/dev/null") != 0) {

@@ -15,6 +15,15 @@ Literal Literal::splat(const TensorType& type, double value) {
   return literal;
 }
 
+Literal Literal::splat(const TensorType& type, std::vector<std::byte> element) {
+  CENTAVO_CHECK(static_cast<int64_t>(element.size()) == size_of(type.dtype));
+  Literal literal;
+  literal.type_ = type;
+  literal.splat_ = true;
+  literal.data_ = std::move(element);
+  return literal;
+}
+
 Literal::Literal(TensorType type, std::vector<std::byte> data)
     : type_(std::move(type)), data_(std::move(data)) {
   CENTAVO_CHECK(static_cast<int64_t>(data_.size()) == type_.bytes());

@@ -15,6 +15,8 @@ class Literal {
  public:
   // Every element of `type` equals `value`, converted to its dtype.
   static Literal splat(const TensorType& type, double value);
+  // The same from the bytes of one element.
+  static Literal splat(const TensorType& type, std::vector<std::byte> element);
   // Row-major data; data.size() must be type.bytes().
   Literal(TensorType type, std::vector<std::byte> data);
 

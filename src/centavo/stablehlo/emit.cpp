@@ -2,15 +2,14 @@
 #include "centavo/stablehlo/emit.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/ranges.h>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <unordered_map>
 
 #include "centavo/ir/op.h"
 #include "centavo/ops/registry.h"
+#include "centavo/stablehlo/identity.h"
 #include "centavo/stablehlo/legalize.h"
 #include "centavo/stablehlo/literal_text.h"
 #include "centavo/stablehlo/types.h"
@@ -160,19 +159,6 @@ class Printer {
   std::string body_;
   std::map<std::string, std::string> scalars_;  // text of the value -> name
 };
-
-// What a reduction of `kind` starts from.
-Literal identity_of(const std::string& kind, DType dtype) {
-  return visit_dtype(dtype, [&](auto element) {
-    using T = decltype(element);
-    using Limits = std::numeric_limits<std::conditional_t<std::is_same_v<T, bf16>, float, T>>;
-    if (kind == "max") element = T(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
-    if (kind == "min") element = T(Limits::has_infinity ? Limits::infinity() : Limits::max());
-    std::vector<std::byte> bytes(sizeof element);
-    std::memcpy(bytes.data(), &element, sizeof element);
-    return Literal({dtype, {}}, bytes);
-  });
-}
 
 // Two operands' precision: fp32 means fp32, also where a device could multiply in less.
 std::string precision(DType dtype) {
