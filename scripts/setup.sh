@@ -9,8 +9,10 @@ packages=(
   mlir-19-tools
   libgtest-dev libgmock-dev libbenchmark-dev
   libnlopt-dev libnlopt-cxx-dev libfccp-dev libcurl4-openssl-dev
+  chromium nodejs
   python3-torch python3-torchvision python3-numpy python3-pil libopenblas0-openmp dataset-fashion-mnist
 )
+command -v npm >/dev/null || packages+=(npm)  # Node.js from elsewhere brings its own
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")

@@ -87,6 +87,24 @@ TEST(Bench, ARecordIsAMeasuredRowOfCompare) {
   expect_failure("bench " + training + "--record rows.csv", 2, "must end in .jsonl");
 }
 
+TEST(Fleet, MistakesNameTheRemedy) {
+  const std::string model = "--model vit_tiny_patch16_224 ";
+  expect_failure("explain --instance foo " + model, 1, "`centavo instances` lists them");
+  expect_failure("compare --instances foo " + model, 1, "`centavo instances` lists them");
+  expect_failure("compare --prices foo " + model, 1, "a date such as 2023, 2023-08");
+  expect_failure("compare --report /no/such/page.html " + model, 1, "check the path");
+  expect_failure("compare --report . " + model, 1, "name a file in it");
+  expect_failure("plan --samples 1e6 --epochs 1 --deadline soon " + model, 1,
+                 "write 48h, 90m, 30s");
+  expect_failure("plan --samples 1e6 --epochs 1 --deadline 1s --instances trn1.2xlarge " + model, 1,
+                 "no way meets the deadline of 1 s");
+}
+
+TEST(Fleet, AReportThatCannotBeWrittenIsSaidBeforeAnyRow) {
+  EXPECT_THAT(run("compare --report /no/such/page.html --model vit_tiny_patch16_224").out,
+              Not(HasSubstr("SAMPLES/S")));
+}
+
 TEST(Bench, JsonHasEveryKey) {
   auto json = run_json("bench " + kSmall +
                        "--dataset fake --img-size 8 --in-chans 1 --num-classes 10 --batch-size 4 "

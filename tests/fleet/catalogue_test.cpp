@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 // A private copy of the catalogue that a test may damage.
 class CatalogueFiles : public ::testing::Test {
@@ -137,6 +138,13 @@ TEST(Prices, TheNewestWithinTheChosenTimeIsFound) {
   EXPECT_EQ(book.find("p6-b300.48xlarge", {}), nullptr);
   EXPECT_EQ(book.find("p6-b200.48xlarge", {})->region, "us-east-2");  // no us-east-1 price known
   EXPECT_THROW(price_choice_from_text("spott"), Error);
+  for (const char* text : {"foo", "20foo", "2023-8", "2023-08-", "23"})
+    EXPECT_THAT([&] { price_choice_from_text(text); },
+                ThrowsMessage<Error>(HasSubstr("nor a date such as 2023, 2023-08")))
+        << text;
+  EXPECT_EQ(price_choice_from_text("1999").date, "1999");
+  EXPECT_EQ(book.earliest("p5.48xlarge", PriceKind::kOnDemand)->source.date, "2023-11");
+  EXPECT_EQ(book.earliest("p5.48xlarge", PriceKind::kSpot), nullptr);
 }
 
 TEST(Prices, PreferredRegionThenNewestThenCheapestZone) {

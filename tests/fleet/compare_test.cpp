@@ -21,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::ThrowsMessage;
 
 class Compare : public ::testing::Test {
@@ -121,6 +122,33 @@ TEST_F(Compare, MeasuredRowsReplaceAndScalePredictions) {
   EXPECT_THAT(after.assumptions, Contains(HasSubstr("cpu predictions scaled by 1.41")));
   EXPECT_FALSE(row(after, "(this machine)").price.has_value());
   EXPECT_TRUE(row(after, "(this machine)").measured);
+}
+
+TEST_F(Compare, AMeasuredRowOfAnotherImageSizeIsNoMeasurementOfThisOne) {
+  CompareRequest r = request("c7i.2xlarge");
+  TrainingRow measured;
+  measured.model = r.workload.model, measured.batch = 16, measured.precision = "bf16",
+  measured.optimizer = "adam", measured.instance = "c7i.2xlarge", measured.samples_per_second = 9;
+  for (const auto& [size, same] : {std::pair{0, true}, {224, true}, {384, false}}) {
+    measured.size = size;
+    r.measured = {measured};
+    EXPECT_EQ(compare(r, predictor_, prices_).rows[0].measured, same) << size;
+  }
+  r.workload = describe_architecture({"vit_base_patch16_224", 16, "bf16", "adam", 384});
+  EXPECT_TRUE(compare(r, predictor_, prices_).rows[0].measured);
+  r.measured[0].size = 0;  // the model's own
+  EXPECT_FALSE(compare(r, predictor_, prices_).rows[0].measured);
+}
+
+TEST_F(Compare, PricesThatBecameKnownLaterAreNamed) {
+  CompareRequest r = request("p4d.*,p5.48xlarge,p5e.*,trn1.2xlarge");
+  r.prices = price_choice_from_text("2023-08");
+  const Comparison c = compare(r, predictor_, prices_);
+  EXPECT_FALSE(row(c, "p4d.24xlarge").price.has_value());
+  EXPECT_THAT(c.assumptions,
+              IsSupersetOf({HasSubstr("price of p5.48xlarge, p4d.24xlarge is known by 2023-08: the "
+                                      "first known is of 2023-11"),
+                            HasSubstr("no on-demand price at all is known of 1 of")}));
 }
 
 TEST_F(Compare, EveryFigureCarriesItsSourceInEveryForm) {

@@ -35,6 +35,8 @@ struct CompareFlags {
 };
 
 int run_command(const CompareFlags& f) {
+  std::optional<io::AtomicFile> page;  // a path that cannot be written fails before the work
+  if (!f.report.empty()) page.emplace(f.report);
   fleet::CompareRequest request;
   request.workload = f.training.workload();
   request.setup = f.run.setup();
@@ -45,8 +47,9 @@ int run_command(const CompareFlags& f) {
   const fleet::Comparison comparison =
       fleet::compare(request, fleet::Predictor::load(), fleet::PriceBook::load());
   fmt::print("{}", fleet::compare_text(comparison, f.format));
-  if (!f.report.empty()) {
-    io::atomic_write_file(f.report, fleet::report_html(comparison));
+  if (page) {
+    page->write(fleet::report_html(comparison));
+    page->commit();
     fmt::print(stderr, "report: {}\n", f.report);
   }
   return 0;

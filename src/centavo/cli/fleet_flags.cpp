@@ -46,6 +46,7 @@ fleet::Workload recorded(const TrainingFlags& flags, int batch, const std::strin
   fleet::Workload workload =
       fleet::workload_from_graph(graph, {flags.model, precision, flags.optimizer, batch,
                                          static_cast<double>(model->input_shape().elements())});
+  workload.size = static_cast<int>(model->input_shape()[-1]);
   const auto never = [](const Node&, int, int) { return false; };
   workload.activation_bytes = static_cast<double>(plan_memory(schedule(graph), never).arena_bytes);
   workload.recompute_bytes = std::min(workload.recompute_bytes, workload.activation_bytes);

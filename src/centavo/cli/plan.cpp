@@ -8,9 +8,10 @@
 namespace centavo::cli {
 namespace {
 
-// "48h", "90m", "2d" or plain hours, in hours.
+// "48h", "90m", "30s", "2d" or plain hours, in hours.
 double hours_of(const std::string& text) {
-  static const std::map<char, double> kUnits = {{'m', 1.0 / 60}, {'h', 1}, {'d', 24}};
+  static const std::map<char, double> kUnits = {
+      {'s', 1.0 / 3600}, {'m', 1.0 / 60}, {'h', 1}, {'d', 24}};
   std::string number = text;
   double unit = 1;
   if (!number.empty() && kUnits.contains(number.back())) {
@@ -25,7 +26,7 @@ double hours_of(const std::string& text) {
     used = std::string::npos;
   }
   if (used != number.size() || !(value > 0))
-    throw Error("--deadline", "'{}' is no time; write 48h, 90m or 2d", text);
+    throw Error("--deadline", "'{}' is no time; write 48h, 90m, 30s or 2d", text);
   return unit * value;
 }
 
@@ -39,7 +40,7 @@ struct PlanFlags {
         ->required()
         ->check(CLI::PositiveNumber)
         ->type_name("E");
-    app.add_option("--deadline", deadline, "Time until it must be done: 48h, 90m, 2d")
+    app.add_option("--deadline", deadline, "Time until it must be done: 48h, 90m, 30s, 2d")
         ->type_name("TIME");
     app.add_option("--budget", budget, "Dollars at most")
         ->check(CLI::PositiveNumber)

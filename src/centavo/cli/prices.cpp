@@ -38,7 +38,7 @@ int import_file(const std::string& file, const std::string& date) {
 
 std::function<int()> set_up_prices(CLI::App& app) {
   struct Flags {
-    explicit Flags(CLI::App& a) : prices(a) {
+    explicit Flags(CLI::App& a) {
       a.add_option("pattern", pattern, "Types to list; default: all")->type_name("GLOBS");
       add_table_format(a, format);
       import = a.add_subcommand("import", "Keep prices and types of a file for later commands");
@@ -54,7 +54,6 @@ std::function<int()> set_up_prices(CLI::App& app) {
                        "When the prices held, where the file does not say; default: today")
           ->type_name("YYYY-MM-DD");
     }
-    PriceFlags prices;
     CLI::App* import;
     std::string pattern, file, date = today();
     fleet::TableFormat format = fleet::TableFormat::kTable;

@@ -363,6 +363,12 @@ bool has_architecture(std::string_view model) {
   return false;
 }
 
+int own_size(std::string_view model) {
+  for (const Architecture& a : architectures())
+    if (a.name == model) return a.size;
+  return 0;
+}
+
 Workload describe_architecture(const TrainingSetup& setup) {
   if (setup.batch < 1)
     throw Error("fleet", "the batch size must be at least 1, not {}", setup.batch);
@@ -373,6 +379,7 @@ Workload describe_architecture(const TrainingSetup& setup) {
     a.forward(builder, size);
     Workload step = std::move(builder).finish(setup.model, setup.optimizer);
     step.input = a.input;
+    step.size = size;
     step.sample_elements = a.input == InputKind::kTokens ? size : 3.0 * size * size;
     return step;
   }

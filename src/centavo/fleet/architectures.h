@@ -25,5 +25,7 @@ struct TrainingSetup {
 Workload describe_architecture(const TrainingSetup& setup);
 bool has_architecture(std::string_view model);
 std::vector<std::string> architecture_names();
+// Image size or sequence length that the model has unless told otherwise; 0 for an unknown model.
+int own_size(std::string_view model);
 
 }  // namespace centavo::fleet

@@ -10,12 +10,14 @@ namespace centavo::fleet {
 namespace {
 
 template <class T>
-const T& find_named(const std::vector<T>& all, std::string_view name, std::string_view what) {
+const T& find_named(const std::vector<T>& all, std::string_view name, std::string_view what,
+                    std::string_view remedy = "") {
   auto found = std::find_if(all.begin(), all.end(), [&](const T& t) { return t.name == name; });
   if (found != all.end()) return *found;
   std::vector<std::string> names;
   for (const T& t : all) names.push_back(t.name);
-  throw Error("fleet", "the catalogue has no {} '{}'{}", what, name, did_you_mean(name, names));
+  throw Error("fleet", "the catalogue has no {} '{}'{}{}", what, name, did_you_mean(name, names),
+              remedy);
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ std::string_view name_of(LinkShape shape) {
 }
 
 const Instance& Catalogue::instance(std::string_view name) const {
-  return find_named(instances_, name, "instance type");
+  return find_named(instances_, name, "instance type", "; `centavo instances` lists them");
 }
 
 const Chip& Catalogue::chip(std::string_view name) const {
@@ -79,8 +81,9 @@ std::vector<const Instance*> Catalogue::match(std::string_view globs) const {
     if (!used[i]) {
       std::vector<std::string> names;
       for (const Instance& instance : instances_) names.push_back(instance.name);
-      throw Error("fleet", "no rentable instance type matches '{}'{}", patterns[i],
-                  did_you_mean(patterns[i], names));
+      throw Error("fleet",
+                  "no rentable instance type matches '{}'{}; `centavo instances` lists them",
+                  patterns[i], did_you_mean(patterns[i], names));
     }
   return result;
 }

@@ -8,6 +8,7 @@
 
 #include "centavo/base/error.h"
 #include "centavo/base/text.h"
+#include "centavo/fleet/architectures.h"
 
 namespace centavo::fleet {
 namespace {
@@ -19,11 +20,18 @@ std::string chips_of(const Instance& instance, int count) {
   return count == 1 ? each : fmt::format("{} x {}", count, each);
 }
 
+// Rows and workloads without a size have the model's own.
+bool same_size(const TrainingRow& row, const Workload& workload) {
+  const auto resolved = [&](int size) { return size > 0 ? size : own_size(row.model); };
+  const int measured = resolved(row.size), wanted = resolved(workload.size);
+  return measured == 0 || wanted == 0 || measured == wanted;
+}
+
 bool same_training(const TrainingRow& row, const Workload& workload, const RunSetup& setup,
                    int workers) {
   return row.model == workload.model && row.batch == workload.batch &&
          row.precision == workload.precision && row.optimizer == workload.optimizer &&
-         row.devices == workers && row.accumulate == setup.accumulate;
+         row.devices == workers && row.accumulate == setup.accumulate && same_size(row, workload);
 }
 
 void use_measured(CompareRow& row, const TrainingRow& measured) {
@@ -86,8 +94,31 @@ void mark(std::vector<CompareRow>& rows) {
   if (fastest != nullptr) fastest->fastest = true;
 }
 
+// What is said of rows without a price: one that became known later, or none at all.
+std::vector<std::string> missing_prices(const std::vector<CompareRow>& rows,
+                                        const PriceChoice& choice, const PriceBook& prices) {
+  std::map<std::string, std::vector<std::string>> later;  // names by the first price's date
+  size_t unknown = 0;
+  for (const CompareRow& row : rows) {
+    if (row.price) continue;
+    if (const Price* first = prices.earliest(row.instance, choice.kind))
+      later[first->source.date].push_back(row.instance);
+    else
+      ++unknown;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [date, names] : later)
+    lines.push_back(fmt::format("no {} price of {} is known by {}: the first known is of {}",
+                                name_of(choice.kind), fmt::join(names, ", "), choice.date, date));
+  if (unknown > 0)
+    lines.push_back(
+        fmt::format("no {} price at all is known of {} of the machines: shown without cost",
+                    name_of(choice.kind), unknown));
+  return lines;
+}
+
 std::vector<std::string> assumptions_of(const CompareRequest& request, const Comparison& result,
-                                        const Predictor& predictor,
+                                        const Predictor& predictor, const PriceBook& book,
                                         const std::map<ChipKind, double>& factors) {
   std::vector<std::string> lines;
   const Workload& w = request.workload;
@@ -111,7 +142,7 @@ std::vector<std::string> assumptions_of(const CompareRequest& request, const Com
     lines.push_back(fmt::format(
         "predicted for {}; +- is what about 80 % of leave-one-out errors on published figures stay "
         "within, half as much again on chips without a published figure",
-        fmt::join(stacks, ", ")));
+        fmt::join(stacks, "; ")));
     for (const auto& [kind, factor] : factors)
       if (factor != 1)
         lines.push_back(fmt::format("{} predictions scaled by {:.2f} to the measured rows",
@@ -120,6 +151,8 @@ std::vector<std::string> assumptions_of(const CompareRequest& request, const Com
   if (!prices.empty())
     lines.push_back(fmt::format("prices in US dollars, Linux: {}", fmt::join(prices, "; ")));
   if (weak) lines.push_back("~ marks a price known from one secondary source only");
+  for (std::string& line : missing_prices(result.rows, request.prices, book))
+    lines.push_back(std::move(line));
   return lines;
 }
 
@@ -185,7 +218,7 @@ Comparison compare(const CompareRequest& request, const Predictor& predictor,
                 result.refused.front().instance);
   mark(result.rows);
   sort_rows(result.rows, request.sort);
-  result.assumptions = assumptions_of(request, result, predictor, factors);
+  result.assumptions = assumptions_of(request, result, predictor, prices, factors);
   return result;
 }
 

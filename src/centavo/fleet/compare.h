@@ -64,6 +64,9 @@ ResultTable compare_table(const Comparison& comparison);
 // All of it for people: title, table, refusals in groups, assumptions.
 std::string compare_text(const Comparison& comparison, TableFormat format);
 
+// "measured" or "predicted +-24 %".
+std::string source_of(const CompareRow& row);
+
 // What a price says of itself: "on-demand, us-east-1, 2026-09".
 std::string describe(const Price& price);
 

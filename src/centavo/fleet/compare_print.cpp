@@ -40,6 +40,10 @@ std::vector<std::pair<std::string, std::vector<std::string>>> grouped(
 
 }  // namespace
 
+std::string source_of(const CompareRow& row) {
+  return row.measured ? "measured" : fmt::format("predicted +-{:.0f} %", 100 * row.band);
+}
+
 ResultTable compare_table(const Comparison& comparison) {
   ResultTable table({{"INSTANCE", "instance"},
                      {"CHIPS", "chips"},
@@ -67,8 +71,7 @@ ResultTable compare_table(const Comparison& comparison) {
                       digits(row.usd_per_hour()) + (row.price && row.price->weak ? "~" : "")),
                priced(million, digits(million)),
                priced(million / cheapest, fmt::format("{:.2f}x", million / cheapest)), row.bound,
-               row.measured ? "measured" : fmt::format("predicted +-{:.0f} %", 100 * row.band),
-               marks_of(row)});
+               source_of(row), marks_of(row)});
   }
   return table;
 }

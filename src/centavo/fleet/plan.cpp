@@ -182,8 +182,8 @@ std::vector<std::string> notes_of(const Plan& plan, const PlanRequest& r) {
     return notes;
   }
   if (cheapest_on_time == nullptr)
-    notes.push_back(fmt::format("no way meets the deadline of {:.1f} h: the fastest is {}",
-                                *r.deadline_hours, cost(*fastest)));
+    notes.push_back(fmt::format("no way meets the deadline of {}: the fastest is {}",
+                                human_seconds(3600 * *r.deadline_hours), cost(*fastest)));
   if (fastest_affordable == nullptr)
     notes.push_back(fmt::format("no way stays within the budget of ${:.2f}: the cheapest is {}",
                                 *r.budget_usd, cost(*cheapest)));
@@ -263,7 +263,7 @@ ResultTable plan_table(const Plan& plan, size_t top) {
          o.spot ? Cell(o.spot->interval_seconds, "each " + human_seconds(o.spot->interval_seconds))
                 : Cell(),
          o.spot ? Cell(o.spot->overhead, fmt::format("{:.1f} %", 100 * o.spot->overhead)) : Cell(),
-         describe(*o.row.price), fmt::format("predicted +-{:.0f} %", 100 * o.row.band),
+         describe(*o.row.price), source_of(o.row),
          o.feasible()                  ? ""
          : !o.on_time && !o.affordable ? "late, over budget"
          : o.on_time                   ? "over budget"

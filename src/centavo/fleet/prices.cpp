@@ -21,6 +21,15 @@ bool within(std::string_view date, std::string_view wanted) {
   return date.substr(0, common) <= wanted.substr(0, common);
 }
 
+// YYYY, YYYY-MM or YYYY-MM-DD.
+bool is_date(std::string_view text) {
+  static constexpr std::string_view kForm = "dddd-dd-dd";
+  if (text.size() != 4 && text.size() != 7 && text.size() != 10) return false;
+  return std::equal(text.begin(), text.end(), kForm.begin(), [](char c, char form) {
+    return form == 'd' ? c >= '0' && c <= '9' : c == '-';
+  });
+}
+
 }  // namespace
 
 std::string_view name_of(PriceKind kind) {
@@ -36,10 +45,15 @@ PriceKind price_kind_from_name(std::string_view name) {
 
 PriceChoice price_choice_from_text(std::string_view text) {
   PriceChoice choice;
-  if (text.starts_with("20"))
+  if (is_date(text))
     choice.date = text;
-  else if (!text.empty())
+  else if (std::find(kKinds.begin(), kKinds.end(), text) != kKinds.end())
     choice.kind = price_kind_from_name(text);
+  else if (!text.empty())
+    throw Error(
+        "--prices",
+        "'{}' is neither a kind of price ({}) nor a date such as 2023, 2023-08 or 2023-08-31{}",
+        text, fmt::join(kKinds, ", "), did_you_mean(text, kKinds));
   return choice;
 }
 
@@ -90,6 +104,15 @@ const Price* PriceBook::find(std::string_view instance, const PriceChoice& choic
     if (best == nullptr || better(price, *best)) best = &price;
   }
   return best;
+}
+
+const Price* PriceBook::earliest(std::string_view instance, PriceKind kind) const {
+  const Price* first = nullptr;
+  for (const Price& price : prices_)
+    if (price.instance == instance && price.kind == kind &&
+        (first == nullptr || price.source.date < first->source.date))
+      first = &price;
+  return first;
 }
 
 }  // namespace centavo::fleet

@@ -33,7 +33,7 @@ struct PriceChoice {
       "us-east-1";  // preferred; another region's price is used only if this one has none
 };
 // "spot", "reserved", "on-demand", or a date such as "2023" or "2023-08" for on-demand prices of
-// that time.
+// that time. Throws Error naming these forms.
 PriceChoice price_choice_from_text(std::string_view text);
 
 class PriceBook {
@@ -49,6 +49,8 @@ class PriceBook {
   // The price of the latest date within the choice, the preferred region first; of several zones
   // the cheapest. nullptr when there is none: a price is never guessed.
   const Price* find(std::string_view instance, const PriceChoice& choice) const;
+  // The oldest known price of that kind, or nullptr.
+  const Price* earliest(std::string_view instance, PriceKind kind) const;
 
  private:
   std::vector<Price> prices_;

@@ -25,7 +25,7 @@ io::Json row_of(const CompareRow& row) {
   io::Json json = {
       {"instance", row.instance}, {"chips", row.chips},       {"count", row.count},
       {"workers", row.workers},   {"seconds", row.seconds},   {"rate", row.samples_per_second},
-      {"measured", row.measured}, {"band", row.band},         {"bound", row.bound},
+      {"measured", row.measured}, {"source", source_of(row)}, {"bound", row.bound},
       {"warning", row.warning},   {"cheapest", row.cheapest}, {"fastest", row.fastest},
       {"pareto", row.pareto}};
   if (row.price) {

@@ -56,6 +56,7 @@ struct Workload {
   double recompute_bytes = 0;   // the same when each block is recomputed in backward
   double recompute_flops = 0;   // extra forward work that this costs
   double sample_elements = 0;   // numbers in one input sample
+  int size = 0;                 // height and width of the images, or length of the texts
   InputKind input = InputKind::kSynthetic;
 
   double flops() const;

@@ -25,6 +25,8 @@ std::string_view remedy(int error) {
       return "; choose a place you may write to";
     case ENOENT:
       return "; check the path";
+    case EISDIR:
+      return "; name a file in it";
     case ENOTDIR:
       return "; a part of the path is a file";
     case EFBIG:
@@ -88,6 +90,8 @@ void make_output_directory(const std::filesystem::path& path) {
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  if (std::error_code none; std::filesystem::is_directory(path_, none))
+    fail("create", path_, EISDIR);
   std::string name = temporary_name(path_);
   fd_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (fd_ < 0) fail("create", path_, errno);
