@@ -12,7 +12,7 @@ namespace {
 // no group ("Options") comes last.
 constexpr std::array kGroups = {"Model",       "Data",      "Augmentation", "Training",
                                 "Measurement", "Optimizer", "Device",       "Output",
-                                "Checkpoints"};
+                                "Checkpoints", "Ranks",     "Restarts"};
 
 struct Entry {
   std::string left, right;
@@ -54,7 +54,7 @@ std::vector<std::string> ordered_groups(const CLI::App& app) {
 }
 
 std::string usage_of(const CLI::App& app, const std::string& name) {
-  std::string usage = "Usage: " + name;
+  std::string usage = "Usage: " + name, rest;
   if (!app.get_subcommands({}).empty()) return usage + " COMMAND [OPTIONS]";
   for (const CLI::Option* option : app.get_options()) {
     std::string value = type_of(*option);
@@ -62,10 +62,11 @@ std::string usage_of(const CLI::App& app, const std::string& name) {
       if (option->get_required())
         usage += fmt::format(" --{} {}", option->get_lnames().front(), value);
     } else {
-      usage += option->get_required() ? " " + value : " [" + value + "]";
+      const std::string argument = option->get_required() ? " " + value : " [" + value + "]";
+      (value.starts_with("--") ? rest : usage) += argument;
     }
   }
-  return usage + " [OPTIONS]";
+  return usage + " [OPTIONS]" + rest;
 }
 
 }  // namespace

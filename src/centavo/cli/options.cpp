@@ -6,6 +6,7 @@
 
 #include "centavo/base/log.h"
 #include "centavo/base/text.h"
+#include "centavo/dist/launcher.h"
 
 namespace centavo::cli {
 namespace {
@@ -77,7 +78,8 @@ ModelFlags::ModelFlags(CLI::App& app) {
   size("--embed-dim", options.embed_dim, "vit, deit, mixer: width of a token");
   size("--depth", options.depth, "vit, deit, mixer: number of blocks");
   size("--num-heads", options.num_heads, "vit, deit: attention heads");
-  app.add_option("--mlp-ratio", options.mlp_ratio, "vit, deit: hidden width of the MLP over --embed-dim")
+  app.add_option("--mlp-ratio", options.mlp_ratio,
+                 "vit, deit: hidden width of the MLP over --embed-dim")
       ->check(positive())
       ->type_name("X")
       ->group(group);
@@ -194,7 +196,8 @@ void add_format(CLI::App& app, Format& format) {
 }
 
 bool on_terminal() {
-  return isatty(STDOUT_FILENO) != 0;
+  // mpirun gives its ranks a terminal even where its own output goes to a file.
+  return !dist::started_by_launcher() && isatty(STDOUT_FILENO) != 0;
 }
 
 }  // namespace centavo::cli

@@ -53,6 +53,22 @@ class GroupOfOne : public Group {
 constexpr int64_t kSlot = int64_t{4} << 20;  // bytes of a rank's slot
 constexpr int64_t kLine = 64;
 
+// How long a rank has waited for another. What it slept through itself, stopped or starved, hardly
+// counts: a rank that was hung must not blame the one that waited for it.
+class Patience {
+ public:
+  explicit Patience(double seconds) : seconds_(seconds) {}
+  // To be asked at least twice a second.
+  bool is_over() {
+    waited_ += std::min(since_.restart(), 0.5);
+    return waited_ > seconds_;
+  }
+
+ private:
+  double seconds_, waited_ = 0;
+  Timer since_;
+};
+
 // One rank's place in the shared memory, before its slot.
 struct alignas(kLine) Post {
   std::atomic<uint32_t> arrived;
@@ -267,12 +283,12 @@ class MpiGroup : public Group {
   }
 
   void exchange(const void* out, int64_t out_bytes, int to, void* in, int64_t in_bytes, int from) {
-    Timer timer;
+    Patience patience(timeout_);
     int polls = 0;
     transport_->exchange(out, out_bytes, to, in, in_bytes, from, [&] {
       // Polling costs the core on which this rank computes.
       if (++polls > 200) std::this_thread::sleep_for(std::chrono::microseconds(20));
-      if (timer.seconds() > timeout_) give_up(from >= 0 ? from : to);
+      if (patience.is_over()) give_up(from >= 0 ? from : to);
     });
   }
 
@@ -282,13 +298,13 @@ class MpiGroup : public Group {
     const uint32_t now = ++meetings_;
     posts_[mine_]->arrived.store(now, std::memory_order_release);
     wake_all(posts_[mine_]->arrived);
-    Timer timer;
+    Patience patience(timeout_);
     for (size_t l = 0; l < posts_.size(); ++l) {
       for (;;) {
         const uint32_t seen = posts_[l]->arrived.load(std::memory_order_acquire);
         if (static_cast<int32_t>(seen - now) >= 0) break;
         wait_while(posts_[l]->arrived, seen, 100);
-        if (timer.seconds() > timeout_) give_up(member(host_, l));
+        if (patience.is_over()) give_up(member(host_, l));
       }
     }
   }
