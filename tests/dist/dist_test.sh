@@ -36,5 +36,23 @@ case $case in
       awk -F, '{ for (i = 2; i <= 5; i++) { d = $i - $(i + 6); if (d < 0) d = -d;
                  if (d > 1e-4 * ($i < 0 ? -$i : $i) + 0.02 * (i > 3)) exit 1 } }'
     ;;
+  comm)  # a table for people, JSON for programs, and a reason where there is one rank
+    sweep=(bench --comm --minbytes 1024 --maxbytes 65536 --stepfactor 8)
+    run -n 2 "$centavo" "${sweep[@]}" | tee "$work/table"
+    [ "$(awk '/^ +[0-9]/ { if ($4 > 0 && $5 > 0 && $6 > 0) n++ } END { print n }' "$work/table")" = 3 ]
+    run -n 4 "$centavo" "${sweep[@]}" --precision bf16 --format json | tee "$work/json"
+    # Bus bandwidth of n ranks is 2 (n - 1) / n of the algorithm's.
+    python3 - "$work/json" <<'EOF'
+import json, sys
+bench = json.load(open(sys.argv[1]))
+assert (bench["ranks"], bench["type"], len(bench["results"])) == (4, "bf16", 3), bench
+for row in bench["results"]:
+    assert row["size"] == 2 * row["count"], row
+    assert abs(row["busbw_gbps"] - 1.5 * row["algbw_gbps"]) < 1e-9, row
+    assert abs(row["algbw_gbps"] * row["time_us"] * 1e3 - row["size"]) < 1e-6 * row["size"], row
+EOF
+    if "$centavo" "${sweep[@]}" 2>"$work/alone"; then echo "one rank has nobody to talk to"; exit 1; fi
+    grep -q 'start it under mpirun' "$work/alone"
+    ;;
   *) echo "unknown case $case"; exit 2 ;;
 esac

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "centavo/base/text.h"
+#include "centavo/cli/bench_comm.h"
 #include "centavo/cli/commands.h"
 #include "centavo/cli/data_flags.h"
 #include "centavo/cli/options.h"
@@ -21,7 +22,7 @@ namespace {
 
 struct BenchFlags {
   explicit BenchFlags(CLI::App& app)
-      : model(app), data(app, "fake"), optimizer(app, "adam"), device(app) {
+      : model(app), data(app, "fake"), optimizer(app, "adam"), device(app), comm(app) {
     add_value(app, "Data", "-b,--batch-size", options.batch_size, "N", "Samples a step")
         ->check(positive());
     add_value(app, "Data", "-j,--workers", workers, "N", "Loader threads; 0 loads between steps")
@@ -56,6 +57,7 @@ struct BenchFlags {
   DataFlags data;
   OptimizerFlags optimizer;
   DeviceFlags device;
+  CommBenchFlags comm;
   BenchOptions options;
   std::string precision = "bf16-mixed";
   std::string record;
@@ -192,6 +194,11 @@ void record_row(const BenchFlags& f, const Model& model, const Device& device,
 }
 
 int run_command(BenchFlags& f) {
+  if (f.comm.wanted) {
+    f.device.open();
+    f.comm.options.dtype = parameter_dtype(precision_from_name(f.precision));  // a gradient's
+    return run_comm_bench(f.comm, *f.device.group, f.format);
+  }
   auto data = f.data.open(f.model.options, data::Split::kTrain);
   Device device = f.device.open();
   std::unique_ptr<Model> model = f.model.make(data.get());

@@ -12,7 +12,7 @@ namespace {
 // no group ("Options") comes last.
 constexpr std::array kGroups = {"Model",       "Data",      "Augmentation", "Training",
                                 "Measurement", "Optimizer", "Device",       "Output",
-                                "Checkpoints", "Ranks",     "Restarts"};
+                                "Checkpoints", "Ranks",     "Restarts", "Communication"};
 
 struct Entry {
   std::string left, right;
