@@ -67,21 +67,9 @@ bool is_type_word(std::string_view word) {
 }
 
 Attribute numeric(Scanner& scan) {
-  const size_t at = scan.position();
-  const std::string_view text = scan.number();
+  Attribute value = parse_number(scan);
   if (scan.accept(":")) skip_type(scan);
-  const char* end = text.data() + text.size();
-  if (text.find_first_of(".eE") == text.npos || text.find('x') != text.npos) {
-    int64_t whole = 0;
-    const bool hexadecimal = text.starts_with("0x");
-    auto [stop, error] =
-        std::from_chars(text.data() + (hexadecimal ? 2 : 0), end, whole, hexadecimal ? 16 : 10);
-    if (error == std::errc() && stop == end) return {whole, at};
-  }
-  double real = 0;
-  auto [stop, error] = std::from_chars(text.data(), end, real);
-  if (error != std::errc() || stop != end) scan.source().fail(at, "'{}' is out of range", text);
-  return {real, at};
+  return value;
 }
 
 // array<i64: 1, 2>, behind "array"
@@ -254,6 +242,23 @@ Dictionary parse_convolution_layout(Scanner& scan) {
   scan.expect("->");
   part("output_", {{{"b", "batch_dimension"}, {"f", "feature_dimension"}}});
   return layout;
+}
+
+Attribute parse_number(Scanner& scan) {
+  const size_t at = scan.position();
+  const std::string_view text = scan.number();
+  const char* end = text.data() + text.size();
+  if (text.find_first_of(".eE") == text.npos || text.find('x') != text.npos) {
+    int64_t whole = 0;
+    const bool hexadecimal = text.starts_with("0x");
+    auto [stop, error] =
+        std::from_chars(text.data() + (hexadecimal ? 2 : 0), end, whole, hexadecimal ? 16 : 10);
+    if (error == std::errc() && stop == end) return {whole, at};
+  }
+  double real = 0;
+  auto [stop, error] = std::from_chars(text.data(), end, real);
+  if (error != std::errc() || stop != end) scan.source().fail(at, "'{}' is out of range", text);
+  return {real, at};
 }
 
 void parse_dictionary(Scanner& scan, Dictionary& into, int depth) {

@@ -13,6 +13,8 @@ Type parse_type(Scanner& scan);
 std::vector<Type> parse_types(Scanner& scan);
 // Any attribute. `depth` guards against nesting without end.
 Attribute parse_attribute(Scanner& scan, int depth = 0);
+// A number without a type behind it.
+Attribute parse_number(Scanner& scan);
 // {name = attribute, name, ...} from its brace on, into `into`.
 void parse_dictionary(Scanner& scan, Dictionary& into, int depth = 0);
 // [b, 0, 1, f]x[o, i, 0, 1]->[b, 0, 1, f] in the words of the raw form.

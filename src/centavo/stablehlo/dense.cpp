@@ -120,28 +120,31 @@ Bytes hexadecimal_bytes(Scanner& scan) {
   return bytes;
 }
 
-// i1 data is packed, eight to a byte from the lowest bit; a single byte of ones or zeros is a
-// splat.
-Bytes unpack_bits(const Bytes& packed, int64_t count) {
+// i1 data is a byte each, or packed eight to a byte from the lowest bit.
+Bytes boolean_bytes(const Bytes& data, int64_t count) {
   Bytes bits(static_cast<size_t>(count));
-  for (size_t i = 0; i < bits.size(); ++i) bits[i] = packed[i / 8] >> (i % 8) & std::byte{1};
+  const bool packed = data.size() != bits.size();
+  for (size_t i = 0; i < bits.size(); ++i) {
+    const std::byte b = packed ? data[i / 8] >> (i % 8) & std::byte{1} : data[i];
+    bits[i] = b == std::byte{0} ? b : std::byte{1};
+  }
   return bits;
 }
 
 Literal from_hexadecimal(Scanner& scan, const TensorType& type) {
   const size_t at = scan.position();
   Bytes bytes = hexadecimal_bytes(scan);
+  const auto size = static_cast<int64_t>(bytes.size());
   const int64_t elements = type.shape.elements();
   if (type.dtype == DType::kBool) {
-    if (static_cast<int64_t>(bytes.size()) == (elements + 7) / 8 && elements > 0)
-      return Literal(type, unpack_bits(bytes, elements));
-    if (bytes.size() == 1) return Literal::splat(type, bytes[0] != std::byte{0});
+    if (size > 0 && (size == elements || size == (elements + 7) / 8))
+      return Literal(type, boolean_bytes(bytes, elements));
+    if (size == 1) return Literal::splat(type, bytes[0] != std::byte{0});
   } else {
-    if (static_cast<int64_t>(bytes.size()) == type.bytes()) return Literal(type, std::move(bytes));
-    if (static_cast<int64_t>(bytes.size()) == size_of(type.dtype))
-      return Literal::splat(type, std::move(bytes));
+    if (size == type.bytes()) return Literal(type, std::move(bytes));
+    if (size == size_of(type.dtype)) return Literal::splat(type, std::move(bytes));
   }
-  scan.source().fail(at, "{} byte(s) of data for {}", bytes.size(), to_string(type));
+  scan.source().fail(at, "{} byte(s) of data for {}", size, to_string(type));
 }
 
 }  // namespace

@@ -2,9 +2,10 @@
 #include "centavo/stablehlo/importer.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "centavo/ops/movement.h"
 #include "centavo/stablehlo/dense.h"
-#include "centavo/stablehlo/parse.h"
 
 namespace centavo::stablehlo {
 namespace {
@@ -31,6 +32,11 @@ const Function& Importer::function(std::string_view name, size_t at) const {
   source_.fail(at, "there is no function @{}", name);
 }
 
+bool Importer::fits(const Type& declared, const Tensor& value) const {
+  if (!lanes_) return type_of(declared) == value.type();
+  return type_of(declared) == TensorType{value.dtype(), {}};
+}
+
 void Importer::check_types(const Operation& op, std::span<const Type> declared,
                            const Tensors& values, std::string_view what) const {
   if (declared.size() != values.size()) {
@@ -38,10 +44,9 @@ void Importer::check_types(const Operation& op, std::span<const Type> declared,
                  declared.size());
   }
   for (size_t i = 0; i < values.size(); ++i) {
-    if (type_of(declared[i]) != values[i].type()) {
-      source_.fail(op.at, "{}: {} {} is {}, but its type says {}", op.name, what, i,
-                   to_string(values[i].type()), to_string(*declared[i].tensor));
-    }
+    if (fits(declared[i], values[i])) continue;
+    source_.fail(op.at, "{}: {} {} is {}, but its type says {}", op.name, what, i,
+                 to_string(values[i].type()), to_string(*declared[i].tensor));
   }
 }
 
@@ -54,19 +59,23 @@ Tensors Importer::lookup(const Operation& op, const Scope& scope) const {
       source_.fail(operand.at, "%{} has {} value(s), there is no #{}", operand.name, found->size(),
                    operand.index);
     }
-    values.push_back((*found)[static_cast<size_t>(operand.index)]);
+    const Tensor& value = (*found)[static_cast<size_t>(operand.index)];
+    values.push_back(lanes_ && value.rank() == 0 ? broadcast_to(value, *lanes_) : value);
   }
   return values;
 }
 
 // Errors of the ops' own rules get the place of the operation.
-Tensors Importer::run(const Operation& op, const Tensors& operands) {
-  constexpr std::string_view kDialect = "stablehlo.";
-  const OpImporter import =
-      op.name.starts_with(kDialect) ? find_importer(op.name.substr(kDialect.size())) : nullptr;
-  if (!import) source_.unsupported(op.at, "{}", op.name);
+Tensors Importer::run(const Operation& op, Tensors operands, const Scope& scope) {
+  constexpr int64_t kMostOperations = 1 << 20;
+  if (++operations_ > kMostOperations)
+    source_.unsupported(op.at, "loops and calls that unroll to {} operations", kMostOperations);
+  const OpEntry entry = find_importer(op.name);
+  if (!entry.import) source_.unsupported(op.at, "{}", op.name);
+  if (lanes_ && !entry.elementwise && op.name != "stablehlo.constant")
+    source_.unsupported(op.at, "{} in a region of scalars", op.name);
   try {
-    return import(OpReader(*this, op, operands));
+    return entry.import(OpReader(*this, op, std::move(operands), scope));
   } catch (const ModuleError&) {
     throw;
   } catch (const Error& error) {
@@ -76,13 +85,16 @@ Tensors Importer::run(const Operation& op, const Tensors& operands) {
 
 Tensors Importer::run_body(const std::vector<Operation>& body, Scope& scope, size_t at) {
   for (const Operation& op : body) {
-    const Tensors operands = lookup(op, scope);
+    Tensors operands = lookup(op, scope);
     if (!op.operand_types.empty()) check_types(op, op.operand_types, operands, "operand");
     if (is_return(op.name)) {
       if (&op != &body.back()) source_.fail(op.at, "a return before the end");
       return operands;
     }
-    const Tensors results = run(op, operands);
+    Tensors results = run(op, std::move(operands), scope);
+    if (lanes_) {
+      for (Tensor& result : results) result = broadcast_to(result, *lanes_);
+    }
     check_types(op, op.result_types, results, "result");
     auto next = results.begin();
     for (const ResultName& name : op.results) {
@@ -95,22 +107,36 @@ Tensors Importer::run_body(const std::vector<Operation>& body, Scope& scope, siz
   source_.fail(at, "a body without a return at its end");
 }
 
-Tensors Importer::call(const Function& f, const Tensors& arguments, size_t at) {
-  if (depth_ >= kMaxCalls) source_.fail(at, "calls nested more than {} deep", kMaxCalls);
-  if (arguments.size() != f.arguments.size()) {
-    source_.fail(at, "@{} takes {} argument(s), got {}", f.name, f.arguments.size(),
-                 arguments.size());
-  }
-  Scope scope;
+void Importer::define_arguments(const std::vector<Argument>& parameters, const Tensors& arguments,
+                                Scope& scope, size_t at) const {
+  if (arguments.size() != parameters.size())
+    source_.fail(at, "expected {} argument(s), got {}", parameters.size(), arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const Argument& parameter = f.arguments[i];
-    if (type_of(parameter.type) != arguments[i].type()) {
-      source_.fail(at, "argument {} of @{} is {}, got {}", i, f.name,
-                   to_string(*parameter.type.tensor), to_string(arguments[i].type()));
+    const Argument& parameter = parameters[i];
+    if (!fits(parameter.type, arguments[i])) {
+      source_.fail(at, "argument {} is {}, got {}", i, to_string(*parameter.type.tensor),
+                   to_string(arguments[i].type()));
     }
     if (!scope.define(parameter.name, {arguments[i]}))
       source_.fail(parameter.type.at, "%{} is defined twice", parameter.name);
   }
+}
+
+Tensors Importer::run_region(const Region& region, const Tensors& arguments, const Scope& outer,
+                             size_t at, const Shape* lanes) {
+  if (lanes && lanes_) source_.unsupported(at, "regions of scalars in one another");
+  const Shape* around = std::exchange(lanes_, lanes ? lanes : lanes_);
+  Scope scope(&outer);
+  define_arguments(region.arguments, arguments, scope, at);
+  Tensors results = run_body(region.body, scope, at);
+  lanes_ = around;
+  return results;
+}
+
+Tensors Importer::call(const Function& f, const Tensors& arguments, size_t at) {
+  if (depth_ >= kMaxCalls) source_.fail(at, "calls nested more than {} deep", kMaxCalls);
+  Scope scope;
+  define_arguments(f.arguments, arguments, scope, at);
   ++depth_;
   Tensors results = run_body(f.body.body, scope, f.at);
   --depth_;
@@ -140,6 +166,15 @@ const TensorType& OpReader::result_type(size_t i) const {
 const Region& OpReader::region(size_t i) const {
   if (i >= op.regions.size()) fail("expects more than {} region(s)", op.regions.size());
   return op.regions[i];
+}
+
+Tensors OpReader::run_region(size_t i, const Tensors& arguments) const {
+  return importer.run_region(region(i), arguments, scope_, op.at);
+}
+
+Tensors OpReader::map_region(size_t i, const Tensors& arguments) const {
+  const Shape lanes = arguments.at(0).shape();
+  return importer.run_region(region(i), arguments, scope_, op.at, &lanes);
 }
 
 void OpReader::expect_operands(size_t count) const {
@@ -191,6 +226,13 @@ Ints OpReader::to_ints(const Attribute& a, std::string_view name) const {
     values = *list;
   } else if (const auto* dense = std::get_if<DenseText>(&a.value)) {
     values = decode_integers(importer.source(), *dense);
+  } else if (const auto* rows = std::get_if<AttributeList>(&a.value)) {
+    // Lists of lists follow one another; truth values are 0 and 1.
+    for (const Attribute& row : *rows) {
+      const auto* flag = std::get_if<bool>(&row.value);
+      const Ints part = flag ? Ints{*flag} : to_ints(row, name);
+      values.insert(values.end(), part.begin(), part.end());
+    }
   } else {
     importer.source().fail(a.at, "'{}' must be a list of integers", name);
   }
@@ -253,17 +295,29 @@ std::vector<int> aliases_of(const Source& source, const Function& f, const Graph
 
 }  // namespace
 
-Graph parse(std::string_view text, const std::string& name) {
+Program parse_program(std::string_view text, const std::string& name, std::string_view function) {
   const Source source{text, name};
   const Module module = parse_module(source);
   Importer importer(source, module);
-  const Function& main = importer.function("main", text.size());
+  const Function& entry = importer.function(function, text.size());
   Tensors inputs;
-  for (const Argument& argument : main.arguments)
+  for (const Argument& argument : entry.arguments)
     inputs.push_back(make_input(importer.type_of(argument.type)));
-  Graph graph = build_graph(inputs, importer.call(main, inputs, main.at));
-  graph.aliases = aliases_of(source, main, graph);
-  return graph;
+  Tensors outputs = importer.call(entry, inputs, entry.at);
+  Program program;
+  program.results = outputs.size();
+  program.expectations = importer.expectations();
+  for (const Expectation& e : program.expectations) {
+    outputs.push_back(e.actual);
+    outputs.push_back(e.expected);
+  }
+  program.graph = build_graph(inputs, outputs);
+  program.graph.aliases = aliases_of(source, entry, program.graph);
+  return program;
+}
+
+Graph parse(std::string_view text, const std::string& name) {
+  return parse_program(text, name).graph;
 }
 
 }  // namespace centavo::stablehlo

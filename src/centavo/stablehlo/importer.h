@@ -6,17 +6,19 @@
 
 #include "centavo/ir/tensor.h"
 #include "centavo/stablehlo/module_parser.h"
+#include "centavo/stablehlo/parse.h"
 
 namespace centavo::stablehlo {
 
 using Ints = std::vector<int64_t>;
 using Tensors = std::vector<Tensor>;
 class Importer;
+class Scope;
 
 class OpReader {
  public:
-  OpReader(Importer& walk, const Operation& operation, Tensors values)
-      : importer(walk), op(operation), operands(std::move(values)) {}
+  OpReader(Importer& walk, const Operation& operation, Tensors values, const Scope& scope)
+      : importer(walk), op(operation), operands(std::move(values)), scope_(scope) {}
 
   Importer& importer;
   const Operation& op;
@@ -25,6 +27,10 @@ class OpReader {
   const Tensor& operand(size_t i) const;
   const TensorType& result_type(size_t i = 0) const;
   const Region& region(size_t i) const;
+  // What region i returns for these arguments.
+  Tensors run_region(size_t i, const Tensors& arguments) const;
+  // The same of a region of scalars for many at once: arguments and results of one shape.
+  Tensors map_region(size_t i, const Tensors& arguments) const;
   void expect_operands(size_t count) const;
 
   bool has(std::string_view name) const;
@@ -58,11 +64,16 @@ class OpReader {
   Ints to_ints(const Attribute& attribute, std::string_view name) const;
   [[noreturn]] void fail_with(const std::string& reason) const;
   [[noreturn]] void unsupported_with(const std::string& reason) const;
+
+  const Scope& scope_;
 };
 
-using OpImporter = Tensors (*)(const OpReader&);
-// Null when the op is unknown. `name` is without "stablehlo.".
-OpImporter find_importer(std::string_view name);
+struct OpEntry {
+  Tensors (*import)(const OpReader&) = nullptr;
+  bool elementwise = false;  // works on operands of any one shape
+};
+// By the full name, "stablehlo.add"; without `import` when the op is unknown.
+OpEntry find_importer(std::string_view name);
 
 // The values that names stand for; an inner scope sees the outer ones.
 class Scope {
@@ -92,19 +103,32 @@ class Importer {
   const Function& function(std::string_view name, size_t at) const;
   // What the function returns for these arguments.
   Tensors call(const Function& function, const Tensors& arguments, size_t at);
+  // What the region returns; it sees the names of `outer`. With `lanes` it is one of scalars, and
+  // every value stands for a tensor of that shape.
+  Tensors run_region(const Region& region, const Tensors& arguments, const Scope& outer, size_t at,
+                     const Shape* lanes = nullptr);
   // The tensor type of a value; throws Unsupported on types without values here.
   const TensorType& type_of(const Type& type) const;
 
+  void expect(Expectation e) { expectations_.push_back(std::move(e)); }
+  const std::vector<Expectation>& expectations() const { return expectations_; }
+
  private:
   Tensors run_body(const std::vector<Operation>& body, Scope& scope, size_t at);
-  Tensors run(const Operation& op, const Tensors& operands);
+  Tensors run(const Operation& op, Tensors operands, const Scope& scope);
   Tensors lookup(const Operation& op, const Scope& scope) const;
+  void define_arguments(const std::vector<Argument>& parameters, const Tensors& arguments,
+                        Scope& scope, size_t at) const;
+  bool fits(const Type& declared, const Tensor& value) const;
   void check_types(const Operation& op, std::span<const Type> declared, const Tensors& values,
                    std::string_view what) const;
 
   const Source& source_;
   const Module& module_;
-  int depth_ = 0;  // of calls
+  const Shape* lanes_ = nullptr;  // of the region of scalars that runs, if one does
+  int depth_ = 0;                 // of calls
+  int64_t operations_ = 0;        // run so far
+  std::vector<Expectation> expectations_;
 };
 
 }  // namespace centavo::stablehlo

@@ -2,6 +2,7 @@
 #include "centavo/stablehlo/operation_parser.h"
 
 #include "centavo/stablehlo/attribute_parser.h"
+#include "centavo/stablehlo/pretty_parser.h"
 
 namespace centavo::stablehlo {
 namespace {
@@ -83,8 +84,11 @@ Operation parse_operation(Scanner& scan, int depth) {
   Operation op;
   op.results = parse_results(scan);
   op.at = scan.position();
-  if (!scan.next_is('"')) scan.source().unsupported(op.at, "{}", scan.word("an operation"));
-  parse_generic(scan, op, depth);
+  if (scan.next_is('"')) {
+    parse_generic(scan, op, depth);
+  } else {
+    parse_pretty(scan, op, depth);
+  }
   skip_location(scan);
   size_t results = 0;
   for (const ResultName& result : op.results) results += static_cast<size_t>(result.count);

@@ -1,7 +1,7 @@
 // Recognition of what a region does.
 #include "centavo/stablehlo/region.h"
 
-#include "centavo/ops/registry.h"
+#include "centavo/stablehlo/fold.h"
 #include "centavo/stablehlo/identity.h"
 
 namespace centavo::stablehlo {
@@ -30,10 +30,7 @@ std::string combiner_of(const OpReader& r, const Region& region) {
 }
 
 bool is_identity(const Tensor& x, const std::string& kind) {
-  if (x.node()->op != &op_constant) return false;
-  const Literal& value = x.node()->attrs.literal("value");
-  if (value.type().shape.elements() != 1) return false;
-  return value.value(0) == identity_of(kind, x.dtype()).value(0);
+  return scalar_value(x) == identity_of(kind, x.dtype()).value(0);
 }
 
 }  // namespace centavo::stablehlo

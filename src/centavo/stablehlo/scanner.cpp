@@ -67,6 +67,11 @@ bool Scanner::next_is(char c) {
   return i < source_.text.size() && source_.text[i] == c;
 }
 
+bool Scanner::next_is_number() {
+  const size_t i = position();
+  return is_digit(at(i)) || (at(i) == '-' && is_digit(at(i + 1)));
+}
+
 bool Scanner::looking_at(std::string_view token) {
   const size_t i = position();
   return source_.text.substr(i).starts_with(token) &&

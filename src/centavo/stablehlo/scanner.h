@@ -23,6 +23,8 @@ class Scanner {
   bool at_end() { return position() == source_.text.size(); }
   // Is the next character c?
   bool next_is(char c);
+  // Does a number come next?
+  bool next_is_number();
   // Does the text go on with `token` here? Nothing is consumed.
   bool looking_at(std::string_view token);
 
