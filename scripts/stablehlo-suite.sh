@@ -25,7 +25,7 @@ done
 run_test() {
   local file=$1 functions function status=passed reason="" code
   functions=$(sed -nE 's/^ *func\.func (public )?@"?([A-Za-z0-9_.$]+)"?\(\).*/\2/p' "$file")
-  grep -q '@main' "$file" && functions=main
+  [[ " "$functions" " == *[[:space:]]main[[:space:]]* ]] && functions=main
   [ -n "$functions" ] || return 0
   for function in $functions; do
     code=0

@@ -150,6 +150,42 @@ TEST(Pretty, ComposedArithmetic) {
   EXPECT_THAT(unary("stablehlo.clamp %x, %b, %x"), ElementsAre(0, 1, 2, 3));
 }
 
+// Comparisons, logarithms and cosines of what is no finite number, and integers that no double
+// holds.
+TEST(Pretty, DevicesAgreeAtTheEdges) {
+  const Graph graph = parse(
+      R"(func.func @main() -> (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>, tensor<2xi64>, tensor<2xui64>) {
+  %x = stablehlo.constant dense<[2.0, 0x7FC00000, 0x7F800000, -2.0]> : tensor<4xf32>
+  %a = stablehlo.compare NE, %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %b = stablehlo.log %x : tensor<4xf32>
+  %c = stablehlo.cosine %x : tensor<4xf32>
+  %i = stablehlo.constant dense<9223372036854775807> : tensor<2xi64>
+  %k = stablehlo.constant dense<1> : tensor<2xi64>
+  %d = stablehlo.minimum %i, %k : tensor<2xi64>
+  %u = stablehlo.constant dense<18446744073709551615> : tensor<2xui64>
+  %v = stablehlo.constant dense<1> : tensor<2xui64>
+  %e = stablehlo.maximum %u, %v : tensor<2xui64>
+  return %a, %b, %c, %d, %e : tensor<4xi1>, tensor<4xf32>, tensor<4xf32>, tensor<2xi64>, tensor<2xui64>
+})",
+      "a.mlir");
+  for (const char* name : {"cpu", "reference"}) {
+    SCOPED_TRACE(name);
+    std::vector<Array> results;
+    for (const BufferPtr& buffer : open_device(name)->compile(graph)->run({})) {
+      std::vector<std::byte> bytes(static_cast<size_t>(buffer->type().bytes()));
+      buffer->read(bytes.data());
+      results.push_back(Array::from_bytes(buffer->type(), bytes.data()));
+    }
+    EXPECT_THAT(results[0].wholes, ElementsAre(0, 1, 0, 0));
+    EXPECT_NEAR(results[1].reals[0], std::log(2.0), 1e-6);
+    EXPECT_TRUE(std::isnan(results[1].reals[1]) && std::isnan(results[1].reals[3]));
+    EXPECT_EQ(results[1].reals[2], INFINITY);
+    EXPECT_TRUE(std::isnan(results[2].reals[1]) && std::isnan(results[2].reals[2]));
+    EXPECT_THAT(results[3].wholes, ElementsAre(1, 1));
+    EXPECT_THAT(results[4].wholes, ElementsAre(-1, -1));  // 2^64 - 1
+  }
+}
+
 TEST(Pretty, ExpectationsAreKept) {
   const Program program = parse_program(R"(func.func @f() {
   %a = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>

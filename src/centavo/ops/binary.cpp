@@ -1,6 +1,7 @@
 // The binary elementwise primitives, compare and select: one entry each, with its value and its
 // gradient.
 #include <cmath>
+#include <concepts>
 
 #include "centavo/ops/creation.h"
 #include "centavo/ops/elementwise.h"
@@ -28,10 +29,17 @@ std::vector<TensorType> infer(const InferArgs& args) {
   return {args.type(0)};
 }
 
-// F is a functor over double and int64_t.
+// F is a functor over double, int64_t and, for u64, uint64_t.
 template <class F>
 std::vector<Array> eval(std::span<const Array> in, const Node&) {
   Array out(in[0].type);
+  if (out.type.dtype == DType::kU64) {
+    for (size_t i = 0; i < out.wholes.size(); ++i) {
+      out.wholes[i] = static_cast<int64_t>(
+          F{}(static_cast<uint64_t>(in[0].wholes[i]), static_cast<uint64_t>(in[1].wholes[i])));
+    }
+    return {out};
+  }
   for (size_t i = 0; i < out.reals.size(); ++i) out.reals[i] = F{}(in[0].reals[i], in[1].reals[i]);
   for (size_t i = 0; i < out.wholes.size(); ++i) {
     out.wholes[i] =
@@ -100,16 +108,25 @@ struct Multiply {
 };
 struct Divide {
   double operator()(double a, double b) const { return a / b; }
-  int64_t operator()(int64_t a, int64_t b) const { return b == 0 ? -1 : a / b; }
+  int64_t operator()(int64_t a, int64_t b) const {
+    return b == 0 ? -1 : b == -1 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a / b;
+  }
+  uint64_t operator()(uint64_t a, uint64_t b) const { return b == 0 ? ~uint64_t{0} : a / b; }
 };
 // A NaN in either operand is the result, as StableHLO has it.
 struct Maximum {
   double operator()(double a, double b) const { return a != a ? a : b != b ? b : a > b ? a : b; }
-  int64_t operator()(int64_t a, int64_t b) const { return a > b ? a : b; }
+  template <std::integral T>
+  T operator()(T a, T b) const {
+    return a > b ? a : b;
+  }
 };
 struct Minimum {
   double operator()(double a, double b) const { return a != a ? a : b != b ? b : a < b ? a : b; }
-  int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
+  template <std::integral T>
+  T operator()(T a, T b) const {
+    return a < b ? a : b;
+  }
 };
 struct Power {
   double operator()(double a, double b) const { return std::pow(a, b); }
@@ -123,11 +140,17 @@ struct Or {
 struct Xor {
   int64_t operator()(int64_t a, int64_t b) const { return a ^ b; }
 };
-struct ShiftRight {
-  int64_t operator()(int64_t a, int64_t b) const {
-    return b < 0 || b > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) >> b);
+// Zeros come in at the top of the dtype, not of 64 bits.
+std::vector<Array> eval_shift_right(std::span<const Array> in, const Node&) {
+  Array out(in[0].type);
+  const int64_t bits = 8 * size_of(out.type.dtype);
+  for (size_t i = 0; i < out.wholes.size(); ++i) {
+    const auto a = static_cast<uint64_t>(in[0].wholes[i]) & (~uint64_t{0} >> (64 - bits));
+    const int64_t b = in[1].wholes[i];
+    out.wholes[i] = b < 0 || b >= bits ? 0 : wrap(out.type.dtype, static_cast<int64_t>(a >> b));
   }
-};
+  return {out};
+}
 
 // The gradient of max or min: all of it to the winner, half to each on a tie.
 std::vector<Tensor> extremum_vjp(const VjpArgs& a) {
@@ -200,7 +223,7 @@ const Op op_shift_right_logical = {
     .name = "shift_right_logical",
     .infer = infer<kBits>,
     .vjp = kNoGradient,
-    .eval = eval<ShiftRight>,
+    .eval = eval_shift_right,
     .cases = []() -> std::vector<Case> {
       return {{"u32", {{{DType::kU32, {7}}, 0, 1e6}, {{DType::kU32, {7}}, 0, 31}}, {}, 0, false}};
     },
@@ -221,8 +244,14 @@ const Op op_compare = {
       Array out(node.types[0]);
       const std::string& how = node.attrs.text("direction");
       for (size_t i = 0; i < out.wholes.size(); ++i) {
-        out.wholes[i] = in[0].floating() ? holds(how, in[0].reals[i], in[1].reals[i])
-                                         : holds(how, in[0].wholes[i], in[1].wholes[i]);
+        if (in[0].floating()) {
+          out.wholes[i] = holds(how, in[0].reals[i], in[1].reals[i]);
+        } else if (in[0].type.dtype == DType::kU64) {
+          out.wholes[i] = holds(how, static_cast<uint64_t>(in[0].wholes[i]),
+                                static_cast<uint64_t>(in[1].wholes[i]));
+        } else {
+          out.wholes[i] = holds(how, in[0].wholes[i], in[1].wholes[i]);
+        }
       }
       return {out};
     },

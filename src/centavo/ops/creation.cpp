@@ -1,6 +1,8 @@
 // constant and iota.
 #include "centavo/ops/creation.h"
 
+#include <algorithm>
+
 #include "centavo/ops/registry.h"
 
 namespace centavo {
@@ -27,8 +29,11 @@ const Op op_constant = {
     .vjp = no_inputs,
     .eval = [](std::span<const Array>, const Node& node) -> std::vector<Array> {
       const Literal& literal = node.attrs.literal("value");
+      if (!literal.is_splat()) return {Array::from_bytes(literal.type(), literal.data().data())};
+      const Array element = Array::from_bytes({literal.type().dtype, {}}, literal.data().data());
       Array out(literal.type());
-      for (int64_t i = 0; i < out.size(); ++i) out.set(i, literal.value(i));
+      std::fill(out.reals.begin(), out.reals.end(), out.floating() ? element.reals[0] : 0);
+      std::fill(out.wholes.begin(), out.wholes.end(), out.floating() ? 0 : element.wholes[0]);
       return {out};
     },
     .cost = nothing,

@@ -1,5 +1,6 @@
 // Local rewrites to cheaper forms of the same value: a list of rules, each tried on every node.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "centavo/ops/ops.h"
@@ -39,6 +40,8 @@ std::optional<double> splat_value(const Tensor& t) {
   if (!is(t, op_constant)) return {};
   const Literal& literal = attrs(t).literal("value");
   if (!literal.is_splat()) return {};
+  constexpr double kExact = 9007199254740992;  // 2^53: larger integers are not
+  if (!is_floating(t.dtype()) && std::abs(literal.value(0)) > kExact) return {};
   return literal.value(0);
 }
 bool is_splat(const Tensor& t, double value) {

@@ -169,6 +169,7 @@ void parse_item(Scanner& scan, Operation& op) {
     set(op, "value", std::move(value));
   } else if (scan.next_is('"')) {
     set(op, "name", parse_attribute(scan));
+    if (scan.next_is('%')) parse_item(scan, op);  // a composite's name has no comma behind it
   } else if (scan.next_is('@')) {
     set(op, "call_target_name", parse_attribute(scan));
     parse_operand_list(scan, op);

@@ -150,9 +150,9 @@ StepFunction find_comparison(Verb verb, unsigned scalars) {
     case Verb::kEqual:
       return binary<D, U32>(scalars,
                             [](auto a, auto b) HWY_ATTR { return lanes_of(D(), hn::Eq(a, b)); });
-    case Verb::kNotEqual:
-      return binary<D, U32>(scalars,
-                            [](auto a, auto b) HWY_ATTR { return lanes_of(D(), hn::Ne(a, b)); });
+    case Verb::kNotEqual:  // on x86 hn::Ne is false where either is NaN
+      return binary<D, U32>(
+          scalars, [](auto a, auto b) HWY_ATTR { return lanes_of(D(), hn::Not(hn::Eq(a, b))); });
     case Verb::kLess:
       return binary<D, U32>(scalars,
                             [](auto a, auto b) HWY_ATTR { return lanes_of(D(), hn::Lt(a, b)); });
@@ -216,6 +216,20 @@ StepFunction find_float_conversion(Verb verb, unsigned scalars) {
   }
 }
 
+// Highway's logarithm of what has none is a number.
+HWY_INLINE hn::Vec<F32> log(hn::Vec<F32> x) {
+  const F32 d;
+  const auto infinity = hn::Inf(d);
+  const auto positive = hn::IfThenElse(hn::Eq(x, infinity), x, hn::Log(d, x));
+  const auto defined = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), positive);
+  return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), defined, hn::NaN(d));
+}
+// An infinity has no sine.
+HWY_INLINE hn::Vec<F32> finite_or_nan(hn::Vec<F32> x) {
+  const F32 d;
+  return hn::IfThenElse(hn::Eq(hn::Abs(x), hn::Inf(d)), hn::NaN(d), x);
+}
+
 StepFunction find_float_unary(Verb verb, unsigned scalars) {
   switch (verb) {
     case Verb::kAbs:
@@ -223,7 +237,8 @@ StepFunction find_float_unary(Verb verb, unsigned scalars) {
     case Verb::kCeil:
       return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return hn::Ceil(a); });
     case Verb::kCos:
-      return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return hn::Cos(F32(), a); });
+      return unary<F32, F32>(scalars,
+                             [](auto a) HWY_ATTR { return hn::Cos(F32(), finite_or_nan(a)); });
     case Verb::kErf:
       return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return erf(F32(), a); });
     case Verb::kExp:
@@ -233,7 +248,7 @@ StepFunction find_float_unary(Verb verb, unsigned scalars) {
     case Verb::kGelu:
       return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return gelu(F32(), a); });
     case Verb::kLog:
-      return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return hn::Log(F32(), a); });
+      return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return log(a); });
     case Verb::kLogistic:
       return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return logistic(F32(), a); });
     case Verb::kNegate:
@@ -247,7 +262,8 @@ StepFunction find_float_unary(Verb verb, unsigned scalars) {
     case Verb::kSign:
       return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return sign_of(a); });
     case Verb::kSin:
-      return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return hn::Sin(F32(), a); });
+      return unary<F32, F32>(scalars,
+                             [](auto a) HWY_ATTR { return hn::Sin(F32(), finite_or_nan(a)); });
     case Verb::kSqrt:
       return unary<F32, F32>(scalars, [](auto a) HWY_ATTR { return hn::Sqrt(a); });
     case Verb::kTanh:
